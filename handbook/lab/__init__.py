@@ -1,0 +1,1 @@
+"""What the chapters use and do not teach: weaving, models, drawing, timing."""
