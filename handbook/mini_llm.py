@@ -12,20 +12,20 @@ Source: Qwen3 technical report (arXiv 2505.09388); tensor names as in transforme
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch
 import torch.nn.functional as F
-from safetensors.torch import load_file
 from torch import Tensor, nn
+
+from handbook.checkpoint import check_tensors, read_config, read_tensors
 
 
 @dataclass(frozen=True)
 class Qwen3Config:
-    """The numbers that make one Qwen3 differ from another. `head_dim` is explicit: it need not be hidden_size / heads."""
+    """What makes one Qwen3 differ from another. `head_dim` is explicit: it need not be hidden_size / heads."""
 
     vocab_size: int
     hidden_size: int
@@ -41,7 +41,7 @@ class Qwen3Config:
     @classmethod
     def from_pretrained(cls, path: str | Path) -> Qwen3Config:
         """Read `config.json` in the folder `path`. A config this model would compute wrongly is a ValueError."""
-        raw = json.loads((Path(path) / "config.json").read_text(encoding="utf-8"))
+        raw = read_config(path)
         rope = raw.get("rope_parameters") or raw.get("rope_scaling") or {}
         raw.setdefault("rope_theta", rope.get("rope_theta"))
         required = {
@@ -208,7 +208,7 @@ class Transformer(nn.Module):
 
     @classmethod
     def random(cls, config: Qwen3Config, seed: int, dtype: torch.dtype = torch.float32) -> Transformer:
-        """Random weights that keep activations near 1: for tests and for timing, where what weights say does not matter."""
+        """Random weights that keep activations near 1: for tests and timing, where what they say does not matter."""
         with torch.device("meta"):
             model = cls(config)
         model.to_empty(device="cpu")
@@ -228,22 +228,17 @@ class Transformer(nn.Module):
         """
         with torch.device("meta"):
             model = cls(Qwen3Config.from_pretrained(path))
-        tensors = {name.removeprefix("model."): tensor for name, tensor in _read_checkpoint(Path(path)).items()}
+        tensors = {name.removeprefix("model."): tensor for name, tensor in read_tensors(path).items()}
         head = tensors.pop("lm_head.weight", None) if model.config.tie_word_embeddings else None
         if head is not None and not torch.equal(head, tensors["embed_tokens.weight"]):
             raise ValueError(f"{path}: tie_word_embeddings is true, yet lm_head.weight differs from the embedding.")
-        expected = {name: parameter.shape for name, parameter in model.named_parameters()}
-        if missing := sorted(expected.keys() - tensors.keys()):
-            raise ValueError(f"{path} lacks {len(missing)} tensors, the first of them {missing[0]}.")
-        if unexpected := sorted(tensors.keys() - expected.keys()):
-            raise ValueError(f"{path} has {len(unexpected)} tensors of no use here, the first of them {unexpected[0]}.")
-        for name, shape in expected.items():
-            if tensors[name].shape != shape:
-                raise ValueError(f"{path}: {name} is {list(tensors[name].shape)}; config.json asks for {list(shape)}.")
+        check_tensors(path, tensors, {name: parameter.shape for name, parameter in model.named_parameters()})
         model.load_state_dict({name: tensor.to(dtype) for name, tensor in tensors.items()}, assign=True)
         return model.eval()
 
-    def hidden_states(self, input_ids: Tensor, positions: Tensor | None = None, kv_cache: KVCache | None = None) -> Tensor:
+    def hidden_states(
+        self, input_ids: Tensor, positions: Tensor | None = None, kv_cache: KVCache | None = None
+    ) -> Tensor:
         """The last layer's output `[B, T, hidden]` for int64 ids `[B, T]`; positions default to 0 .. T-1."""
         if input_ids.dim() != 2 or input_ids.dtype != torch.int64:
             raise ValueError(f"input_ids must be int64 [batch, tokens]; got {input_ids.dtype} {list(input_ids.shape)}.")
@@ -262,20 +257,6 @@ class Transformer(nn.Module):
 
     def forward(self, input_ids: Tensor, positions: Tensor | None = None, kv_cache: KVCache | None = None) -> Tensor:
         return self.logits(self.hidden_states(input_ids, positions, kv_cache))
-
-
-def _read_checkpoint(path: Path) -> dict[str, Tensor]:
-    index = path / "model.safetensors.index.json"
-    if index.exists():
-        files: Any = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
-    else:
-        files = ["model.safetensors"]
-    tensors: dict[str, Tensor] = {}
-    for file in files:
-        if not (path / file).exists():
-            raise FileNotFoundError(f"{path / file} is missing: the checkpoint is incomplete; download the folder again.")
-        tensors.update(load_file(path / file))
-    return tensors
 
 
 @torch.inference_mode()

@@ -1,0 +1,148 @@
+"""KV memory in blocks of equal size, handed out one by one: paged attention's idea.
+
+A sequence holds a block table, the list of its blocks in order: its position p lives in slot p % block_size
+of block block_table[p // block_size]. Blocks need not lie side by side, so memory has no gaps, a
+sequence grows a block at a time, and one block can stand in several tables: that is what prefix caching uses.
+`BlockPool` is the bookkeeping, `PagedKVCache` the tensors, `PagedBatch` the attention of one forward pass over them.
+
+Invariants: a block is free, in `free_queue`, exactly when nobody holds it, ref_cnt 0.
+Source: vLLM (arXiv 2309.06180); in vLLM 0.33.0 `BlockPool` and `FreeKVCacheBlockQueue`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from handbook.mini_llm import Qwen3Config, causal_attention
+
+
+class BlockPool:
+    """Who holds which block. It knows block numbers only, no tensors and no tokens."""
+
+    enable_caching = False
+    has_engine = False  # set by the engine that uses this pool
+
+    def __init__(self, num_blocks: int, block_size: int = 16) -> None:
+        for name, value in (("num_blocks", num_blocks), ("block_size", block_size)):
+            if not isinstance(value, int) or value < 1:
+                raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}.")
+        self.num_blocks, self.block_size = num_blocks, block_size
+        self.ref_cnt = [0] * num_blocks
+        self.free_queue: OrderedDict[int, None] = OrderedDict.fromkeys(range(num_blocks))
+
+    @property
+    def num_free(self) -> int:
+        """Blocks that `allocate` can hand out now."""
+        return len(self.free_queue)
+
+    def allocate(self, n: int) -> list[int] | None:
+        """Take n blocks from the head of the free queue, one reference each; None, and no change, if fewer are free."""
+        if not isinstance(n, int) or n < 0:
+            raise ValueError(f"cannot allocate {n!r} blocks: give a whole number that is not negative.")
+        if n > self.num_free:
+            return None
+        blocks = [self.free_queue.popitem(last=False)[0] for _ in range(n)]
+        for block in blocks:
+            self.ref_cnt[block] = 1
+        return blocks
+
+    def free(self, blocks: Sequence[int]) -> None:
+        """Give back one reference to each block. Freeing what is not held is a ValueError, and nothing changes."""
+        self._check_held(blocks)
+        for block in blocks:
+            self.ref_cnt[block] -= 1
+            if self.ref_cnt[block] == 0:
+                self.free_queue[block] = None
+
+    def _check_held(self, blocks: Sequence[int]) -> None:
+        for block, times in Counter(blocks).items():
+            self._check_exists(block)
+            if times > self.ref_cnt[block]:
+                raise ValueError(f"block {block} has {self.ref_cnt[block]} references; cannot free it {times} times.")
+
+    def _check_exists(self, block: int) -> None:
+        if not isinstance(block, int) or not 0 <= block < self.num_blocks:
+            raise ValueError(f"there is no block {block!r}: this pool has blocks 0 to {self.num_blocks - 1}.")
+
+    def check_invariants(self) -> None:
+        """AssertionError naming the broken rule, if one is broken. For tests: it looks at every block."""
+        assert len(self.ref_cnt) == self.num_blocks, "there is one reference count for each block"
+        assert min(self.ref_cnt) >= 0, "a reference count is never negative"
+        free = {block for block, count in enumerate(self.ref_cnt) if count == 0}
+        assert set(self.free_queue) == free, "the free queue holds exactly the blocks with reference count 0"
+
+
+class CachingPool(Protocol):
+    """What the engine asks of a pool with `enable_caching`, besides what every pool does."""
+
+    def extend_hashes(self, hashes: list[bytes], token_ids: Sequence[int]) -> None: ...
+
+    def lookup(self, token_ids: Sequence[int], hashes: Sequence[bytes] | None = None) -> list[int]: ...
+
+    def touch(self, blocks: Sequence[int]) -> None: ...
+
+    def cache_blocks(
+        self, token_ids: Sequence[int], block_ids: list[int], num_computed: int, hashes: Sequence[bytes] | None = None
+    ) -> list[int]: ...
+
+    def record(self, num_tokens: int, num_hits: int) -> None: ...
+
+
+class PagedKVCache:
+    """K and V of every layer, each `[layers, num_blocks, block_size, kv_heads, head_dim]`."""
+
+    def __init__(
+        self, config: Qwen3Config, num_blocks: int, block_size: int, dtype: torch.dtype = torch.float32
+    ) -> None:
+        shape = (config.num_hidden_layers, num_blocks, block_size, config.num_key_value_heads, config.head_dim)
+        self.keys = torch.zeros(shape, dtype=dtype)
+        self.values = torch.zeros(shape, dtype=dtype)
+
+
+@dataclass(frozen=True)
+class Span:
+    """Positions start to stop - 1 of one sequence, computed in this forward pass; those before start are stored."""
+
+    block_table: Sequence[int]
+    start: int
+    stop: int
+
+
+class PagedBatch:
+    """The `KVCache` of one forward pass: the spans of several sequences packed behind each other in one row.
+
+    Batch is 1, T the sum of the spans' lengths: prefills and decodes of any length share a pass without padding.
+    """
+
+    def __init__(self, kv_cache: PagedKVCache, spans: Sequence[Span]) -> None:
+        self._kv_cache = kv_cache
+        self._tables = [torch.tensor(span.block_table) for span in spans]
+        self._spans = spans
+        positions = [torch.arange(span.start, span.stop) for span in spans]
+        block_size = kv_cache.keys.shape[2]
+        slots = [
+            table[position // block_size] * block_size + position % block_size
+            for table, position in zip(self._tables, positions, strict=True)
+        ]
+        self.positions = torch.cat(positions)[None]  # [1, T]
+        self._new_slots = torch.cat(slots)  # [T]
+
+    def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        """Write k, v `[1, KV, T, D]` into their slots; each span's q attends to its own sequence, `[1, H, T, D]`."""
+        keys, values = self._kv_cache.keys[layer], self._kv_cache.values[layer]  # [blocks, block_size, KV, D]
+        keys.flatten(0, 1)[self._new_slots] = k[0].transpose(0, 1)
+        values.flatten(0, 1)[self._new_slots] = v[0].transpose(0, 1)
+        outputs, first = [], 0
+        for span, table in zip(self._spans, self._tables, strict=True):
+            context_k = keys[table].flatten(0, 1)[: span.stop].transpose(0, 1)[None]  # [1, KV, stop, D]
+            context_v = values[table].flatten(0, 1)[: span.stop].transpose(0, 1)[None]
+            last = first + span.stop - span.start
+            outputs.append(causal_attention(q[:, :, first:last], context_k, context_v))
+            first = last
+        return torch.cat(outputs, dim=2)

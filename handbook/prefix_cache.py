@@ -1,0 +1,142 @@
+"""Prefix caching with hash blocks: a full block is found again by a hash of everything up to its end.
+
+The idea: K and V of a token depend on all tokens before it, so a block may be reused only after the same whole
+prefix. A chained hash says that in 32 bytes: sha256 over the parent's digest and the block's own tokens.
+The free queue is the cache: a freed block keeps content and hash until it is handed out again, and since it
+enters at the tail and leaves at the head, the least recently used block is the first to be forgotten.
+
+Invariants, besides those of `BlockPool`: `hash_to_block` and `block_hash` are inverse to each other; a free block
+may have a hash, and can be hit; `allocate` is the only place where a hash is lost.
+Source: vLLM 0.33.0, `BlockPool` (block_pool.py) and `hash_block_tokens` (kv_cache_utils.py) in vllm/v1/core.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+from handbook.paged import BlockPool
+
+ROOT = b"\x00" * 32  # the parent of a first block, in every process and on every machine
+
+
+def hash_block(parent: bytes, token_ids: Sequence[int]) -> bytes:
+    """The 32-byte digest of a block: sha256 over its parent's digest and its tokens, 64-bit little-endian each."""
+    try:
+        return hashlib.sha256(parent + struct.pack(f"<{len(token_ids)}q", *token_ids)).digest()
+    except struct.error:
+        raise ValueError(f"token ids must be whole numbers below 2**63; got {list(token_ids)}.") from None
+
+
+class PrefixCachingBlockPool(BlockPool):
+    """A `BlockPool` that finds full blocks again by their whole prefix. `num_queries`, `num_hits` count tokens."""
+
+    enable_caching = True
+
+    def __init__(self, num_blocks: int, block_size: int = 16) -> None:
+        BlockPool.__init__(self, num_blocks, block_size)
+        self.block_hash: list[bytes | None] = [None] * num_blocks
+        self.hash_to_block: dict[bytes, int] = {}
+        self.copies: set[int] = set()  # computed though another block with the same hash was registered already
+        self.num_queries = self.num_hits = 0
+
+    def block_hashes(self, token_ids: Sequence[int]) -> list[bytes]:
+        """One hash for each full block of token_ids; equal hash means equal whole prefix."""
+        return list(self._chain([], token_ids))
+
+    def extend_hashes(self, hashes: list[bytes], token_ids: Sequence[int]) -> None:
+        """Append the hashes of the full blocks that `hashes`, a request's list so far, does not cover yet."""
+        hashes.extend(self._chain(hashes, token_ids))
+
+    def _chain(self, known: Sequence[bytes], token_ids: Sequence[int]) -> Iterator[bytes]:
+        parent = known[-1] if known else ROOT
+        for start in range(len(known) * self.block_size, len(token_ids) - self.block_size + 1, self.block_size):
+            parent = hash_block(parent, token_ids[start : start + self.block_size])
+            yield parent
+
+    def lookup(self, token_ids: Sequence[int], hashes: Sequence[bytes] | None = None) -> list[int]:
+        """The blocks of the longest cached prefix of token_ids, in order. Changes nothing, not even the queue."""
+        known = (hashes or [])[: len(token_ids) // self.block_size]
+        blocks: list[int] = []
+        for block_hash in chain(known, self._chain(known, token_ids)):
+            block = self.hash_to_block.get(block_hash)
+            if block is None:
+                break
+            blocks.append(block)
+        return blocks
+
+    def touch(self, blocks: Sequence[int]) -> None:
+        """Take a reference to each block; one that nobody held leaves the free queue."""
+        for block in blocks:
+            self._check_exists(block)
+        for block in blocks:
+            if self.ref_cnt[block] == 0:
+                del self.free_queue[block]
+            self.ref_cnt[block] += 1
+
+    def allocate(self, n: int) -> list[int] | None:
+        """Take n blocks from the head of the queue, least recently used first; content, and so the hash, is lost."""
+        blocks = BlockPool.allocate(self, n)
+        for block in blocks or []:
+            self.copies.discard(block)
+            block_hash = self.block_hash[block]
+            if block_hash is not None:
+                del self.hash_to_block[block_hash]
+                self.block_hash[block] = None
+        return blocks
+
+    def free(self, blocks: Sequence[int]) -> None:
+        """Give back one reference to each block, the last first, so that a child is forgotten before its parent."""
+        BlockPool.free(self, blocks[::-1])
+
+    def cache_blocks(
+        self, token_ids: Sequence[int], block_ids: list[int], num_computed: int, hashes: Sequence[bytes] | None = None
+    ) -> list[int]:
+        """Register the full blocks among the first num_computed tokens; returns the block ids to use from now on.
+
+        A hash that is registered keeps its block; the block computed beside it stays an anonymous copy. Work is done
+        for blocks that were not seen here before, so registering after each token costs the same at any length.
+        """
+        num_full = num_computed // self.block_size
+        if not 0 <= num_computed <= len(token_ids) or len(block_ids) < num_full:
+            raise ValueError(f"{num_computed} computed of {len(token_ids)} tokens do not fit {len(block_ids)} blocks.")
+        if hashes is None:
+            hashes = self.block_hashes(token_ids[:num_computed])
+        if len(hashes) < num_full:
+            raise ValueError(f"{len(hashes)} hashes given for {num_full} full blocks; call extend_hashes first.")
+        first_new = num_full
+        while first_new > 0 and not self._is_seen(block_ids[first_new - 1]):
+            first_new -= 1
+        if first_new > 0 and self.block_hash[block_ids[first_new - 1]] not in (None, hashes[first_new - 1]):
+            raise ValueError(f"block {block_ids[first_new - 1]} is registered for another prefix than these tokens.")
+        for block, block_hash in zip(block_ids[first_new:num_full], hashes[first_new:num_full], strict=True):
+            if block_hash in self.hash_to_block:
+                self.copies.add(block)
+            else:
+                self.hash_to_block[block_hash] = block
+                self.block_hash[block] = block_hash
+        return block_ids
+
+    def _is_seen(self, block: int) -> bool:
+        self._check_exists(block)
+        if self.ref_cnt[block] == 0:
+            raise ValueError(f"block {block} is held by nobody; only a block that a request holds can be registered.")
+        return self.block_hash[block] is not None or block in self.copies
+
+    def record(self, num_tokens: int, num_hits: int) -> None:
+        """Count one request's look-up: num_tokens looked up, num_hits of them found."""
+        if not 0 <= num_hits <= num_tokens:
+            raise ValueError(f"{num_hits} hits must lie between 0 and the {num_tokens} tokens looked up.")
+        self.num_queries += num_tokens
+        self.num_hits += num_hits
+
+    def check_invariants(self) -> None:
+        """AssertionError naming the broken rule, if one is broken. For tests: it looks at every block."""
+        BlockPool.check_invariants(self)
+        registered = {block: h for block, h in enumerate(self.block_hash) if h is not None}
+        assert {h: block for block, h in registered.items()} == self.hash_to_block, "the two maps are inverse"
+        assert len(registered) == len(self.hash_to_block), "no two blocks are registered for one hash"
+        assert not self.copies & registered.keys(), "a copy has no hash of its own"
+        assert 0 <= self.num_hits <= self.num_queries, "hits are a part of the tokens looked up"
