@@ -42,8 +42,9 @@ class Qwen3Config:
     def from_pretrained(cls, path: str | Path) -> Qwen3Config:
         """Read `config.json` in the folder `path`. A config this model would compute wrongly is a ValueError."""
         raw = read_config(path)
-        rope = raw.get("rope_parameters") or raw.get("rope_scaling") or {}
-        raw.setdefault("rope_theta", rope.get("rope_theta"))
+        rope = raw.get("rope_scaling") or raw.get("rope_parameters") or {}
+        raw["rope_theta"] = rope.get("rope_theta", raw.get("rope_theta"))
+        raw.setdefault("tie_word_embeddings", False)
         required = {
             "model_type": (raw.get("model_type"), "qwen3"),
             "hidden_act": (raw.get("hidden_act", "silu"), "silu"),
@@ -54,12 +55,15 @@ class Qwen3Config:
         for name, (given, supported) in required.items():
             if given != supported:
                 raise ValueError(f"{path}/config.json has {name} {given!r}; this model computes {supported!r} only.")
-        missing = [f.name for f in fields(cls) if raw.get(f.name) is None and f.name not in _OPTIONAL]
+        missing = [f.name for f in fields(cls) if raw.get(f.name) is None and f.name != "rms_norm_eps"]
         if missing:
             raise ValueError(f"{path}/config.json lacks {', '.join(missing)}.")
         return cls(**{f.name: raw[f.name] for f in fields(cls) if raw.get(f.name) is not None})
 
     def __post_init__(self) -> None:
+        for f in fields(self):
+            if f.type == "int" and getattr(self, f.name) < 1:
+                raise ValueError(f"{f.name} must be at least 1; got {getattr(self, f.name)}.")
         if self.num_attention_heads % self.num_key_value_heads:
             raise ValueError(
                 f"num_attention_heads {self.num_attention_heads} must be a multiple of "
@@ -67,10 +71,6 @@ class Qwen3Config:
             )
         if self.head_dim % 2:
             raise ValueError(f"head_dim {self.head_dim} must be even: rotary embedding turns pairs of dimensions.")
-
-
-# What a config.json may leave out, because Qwen3's own default is the same as ours.
-_OPTIONAL = {"rms_norm_eps", "tie_word_embeddings"}
 
 
 class KVCache(Protocol):
@@ -230,7 +230,7 @@ class Transformer(nn.Module):
             model = cls(Qwen3Config.from_pretrained(path))
         tensors = {name.removeprefix("model."): tensor for name, tensor in read_tensors(path).items()}
         head = tensors.pop("lm_head.weight", None) if model.config.tie_word_embeddings else None
-        if head is not None and not torch.equal(head, tensors["embed_tokens.weight"]):
+        if head is not None and not torch.equal(head, tensors.get("embed_tokens.weight", head)):
             raise ValueError(f"{path}: tie_word_embeddings is true, yet lm_head.weight differs from the embedding.")
         check_tensors(path, tensors, {name: parameter.shape for name, parameter in model.named_parameters()})
         model.load_state_dict({name: tensor.to(dtype) for name, tensor in tensors.items()}, assign=True)
@@ -240,8 +240,12 @@ class Transformer(nn.Module):
         self, input_ids: Tensor, positions: Tensor | None = None, kv_cache: KVCache | None = None
     ) -> Tensor:
         """The last layer's output `[B, T, hidden]` for int64 ids `[B, T]`; positions default to 0 .. T-1."""
-        if input_ids.dim() != 2 or input_ids.dtype != torch.int64:
-            raise ValueError(f"input_ids must be int64 [batch, tokens]; got {input_ids.dtype} {list(input_ids.shape)}.")
+        if input_ids.dim() != 2 or input_ids.dtype != torch.int64 or input_ids.numel() == 0:
+            found = f"{input_ids.dtype} {list(input_ids.shape)}"
+            raise ValueError(f"input_ids must be int64 [batch, tokens], at least one token; got {found}.")
+        least, most, last = int(input_ids.min()), int(input_ids.max()), self.config.vocab_size - 1
+        if least < 0 or most > last:
+            raise ValueError(f"input_ids go from {least} to {most}, and the vocabulary from 0 to {last}.")
         if positions is None:
             positions = torch.arange(input_ids.shape[1], device=input_ids.device)[None]
         cos, sin = rotary_angles(positions, self.config)
