@@ -21,14 +21,17 @@ class SamplingParams:
 
     def __post_init__(self) -> None:
         rules = {
-            "max_tokens": (self.max_tokens >= 1, "at least 1"),
-            "temperature": (self.temperature >= 0, "at least 0"),
-            "top_k": (self.top_k >= 0, "at least 0"),
+            "max_tokens": (isinstance(self.max_tokens, int) and self.max_tokens >= 1, "a whole number of at least 1"),
+            "temperature": (0 <= self.temperature < float("inf"), "at least 0 and finite"),
+            "top_k": (isinstance(self.top_k, int) and self.top_k >= 0, "a whole number of at least 0"),
             "top_p": (0 < self.top_p <= 1, "above 0 and at most 1"),
         }
+        if self.seed is not None:
+            seed_holds = isinstance(self.seed, int) and 0 <= self.seed < 2**63
+            rules["seed"] = (seed_holds, "None or a whole number from 0 to 2**63 - 1")
         for name, (holds, rule) in rules.items():
             if not holds:
-                raise ValueError(f"{name} must be {rule}; got {getattr(self, name)}.")
+                raise ValueError(f"{name} must be {rule}; got {getattr(self, name)!r}.")
 
     def generator(self) -> torch.Generator:
         """A source of randomness for one request alone, so that its batch mates cannot change its draws."""
@@ -44,7 +47,8 @@ def sample(logits: Tensor, params: SamplingParams, generator: torch.Generator) -
     """One token id from logits `[vocab]`: the top_k most likely, of those the fewest that reach top_p, then a draw."""
     if params.temperature == 0:
         return int(logits.argmax())
-    probabilities, token_ids = torch.softmax(logits.float() / params.temperature, dim=-1).sort(descending=True)
+    scores = (logits.double() - logits.max()) / params.temperature  # the best is 0, however low the temperature
+    probabilities, token_ids = torch.softmax(scores, dim=-1).sort(descending=True)
     if params.top_k:
         probabilities = probabilities[: params.top_k]
     probabilities = probabilities / probabilities.sum()
