@@ -44,16 +44,16 @@ class LLMEngine:
         self.pool = BlockPool(num_blocks, block_size) if pool is None else pool
         if self.pool.has_engine and self.pool.enable_caching:
             raise ValueError("this pool serves another engine, where the K and V of its blocks are; make a new pool.")
-        self.pool.has_engine = True
         self._cache = cast(CachingPool, self.pool) if self.pool.enable_caching else None
         dtype = model.embed_tokens.weight.dtype
         self.kv_cache = PagedKVCache(model.config, self.pool.num_blocks, self.pool.block_size, dtype)
+        self.pool.has_engine = True
         self.max_num_seqs, self.max_num_batched_tokens = max_num_seqs, max_num_batched_tokens
         self.waiting: deque[Request] = deque()
         self.running: list[Request] = []
         self.step_log: list[dict[str, int]] = []
         self._next_id = 0
-        self._undelivered: list[Request] = []  # finished during somebody else's `generate`
+        self._undelivered: list[Request] = []  # finished, and not yet returned by a `step`
 
     # ---- requests come and go
 
@@ -65,9 +65,11 @@ class LLMEngine:
         if len(each) != len(prompts):
             raise ValueError(f"{len(prompts)} prompts but {len(each)} sampling params: give one, or one a prompt.")
         checked = [self._check(prompt, p) for prompt, p in zip(prompts, each, strict=True)]
-        pending = {self.add_request(prompt, p) for prompt, p in zip(checked, each, strict=True)}
-        order, outputs = sorted(pending), {}
+        pending: set[int] = set()
+        outputs: dict[int, list[int]] = {}
         try:
+            for prompt, p in zip(checked, each, strict=True):
+                pending.add(self.add_request(prompt, p))
             while pending:
                 for request in self.step():
                     if request.request_id in pending:
@@ -75,10 +77,12 @@ class LLMEngine:
                         outputs[request.request_id] = request.output_token_ids
                     else:
                         self._undelivered.append(request)
-        finally:
-            for request_id in pending:  # an interrupted cell leaves nothing running
-                self.abort(request_id)
-        return [outputs[request_id] for request_id in order]
+        finally:  # an interrupted cell leaves nothing of its own behind
+            for request in [*self.waiting, *self.running]:
+                if request.request_id in pending:
+                    self.abort(request.request_id)
+            self._undelivered = [r for r in self._undelivered if r.request_id not in pending]
+        return [outputs[request_id] for request_id in sorted(outputs)]
 
     def add_request(self, prompt: Sequence[int], params: SamplingParams) -> int:
         """Queue a prompt; its id. A prompt that could never fit into the pool is a ValueError."""
@@ -98,6 +102,8 @@ class LLMEngine:
         raise ValueError(f"request {request_id!r} is neither waiting nor running: it is finished, aborted or unknown.")
 
     def _check(self, prompt: Sequence[int], params: SamplingParams) -> list[int]:
+        if not isinstance(params, SamplingParams):
+            raise TypeError(f"params must be SamplingParams; got {params!r}.")
         token_ids = [operator.index(token) for token in prompt]
         if not token_ids:
             raise ValueError("the prompt is empty: there is no last token whose hidden state yields the first new one.")
@@ -117,25 +123,25 @@ class LLMEngine:
 
     @torch.inference_mode()
     def step(self) -> list[Request]:
-        """Schedule, run one forward pass, and return the requests that finished."""
+        """Schedule, run one forward pass, and return the requests that finished. After an interrupt: call it again."""
         scheduled, num_cached = self._schedule()
         next_tokens = self._compute(scheduled) if scheduled else {}
         decodes = sum(request.is_decoding for request in scheduled)
         total = sum(scheduled.values())
-        finished, self._undelivered = self._undelivered, []
         self.step_log.append(
             {"num_tokens": total, "num_prefill": total - decodes, "num_decode": decodes, "num_cached": num_cached}
         )
         for request, num_tokens in scheduled.items():
+            self._register_full_blocks(request, request.num_computed + num_tokens)
             request.num_computed += num_tokens
-            self._register_full_blocks(request)
             if request not in next_tokens:
                 continue
             request.token_ids.append(next_tokens[request])
             if request.is_finished(self.eos_token_id):
                 self.running.remove(request)
                 self._release(request)
-                finished.append(request)
+                self._undelivered.append(request)
+        finished, self._undelivered = self._undelivered, []
         return finished
 
     def _schedule(self) -> tuple[dict[Request, int], int]:
@@ -158,7 +164,7 @@ class LLMEngine:
             budget -= num_tokens
             self.running.append(self.waiting.popleft())
         if self.waiting and not self.running and not was_preempted:
-            raise RuntimeError(self._blocked_by_others(1))
+            raise RuntimeError(self._blocked_by_others(self.waiting[0]))
         return scheduled, num_cached
 
     def _grow(self, request: Request, num_tokens: int, scheduled: dict[Request, int]) -> bool:
@@ -166,7 +172,7 @@ class LLMEngine:
         missing = self._num_blocks_for(request.num_computed + num_tokens) - len(request.block_table)
         while (blocks := self.pool.allocate(missing)) is None:
             if len(self.running) == 1:
-                raise RuntimeError(self._blocked_by_others(missing))
+                raise RuntimeError(self._blocked_by_others(request))
             youngest = self.running.pop()
             scheduled.pop(youngest, None)
             self._release(youngest)
@@ -221,21 +227,21 @@ class LLMEngine:
         self._cache.extend_hashes(request.block_hashes, request.token_ids)
         return self._cache.lookup(request.token_ids[:-1], request.block_hashes)
 
-    def _register_full_blocks(self, request: Request) -> None:
+    def _register_full_blocks(self, request: Request, num_computed: int) -> None:
         if self._cache is not None:
             self._cache.extend_hashes(request.block_hashes, request.token_ids)
             request.block_table = self._cache.cache_blocks(
-                request.token_ids, request.block_table, request.num_computed, request.block_hashes
+                request.token_ids, request.block_table, num_computed, request.block_hashes
             )
 
     def _release(self, request: Request) -> None:
         self.pool.free(request.block_table)
         request.block_table, request.num_computed = [], 0
 
-    def _blocked_by_others(self, missing: int) -> str:
+    def _blocked_by_others(self, request: Request) -> str:
         return (
-            f"no request can go on: {missing} more blocks are needed, {self.pool.num_free} of {self.pool.num_blocks} "
-            "are free, and what is missing is held outside this engine; free those blocks first."
+            f"request {request.request_id} cannot go on with the {self.pool.num_free} of {self.pool.num_blocks} blocks "
+            "that are free: the others are held outside this engine; free those blocks first."
         )
 
     def _num_blocks_for(self, num_tokens: int) -> int:
