@@ -1,0 +1,1 @@
+"""The tests, the naive versions that serve as their oracles, and the benchmarks."""
