@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -73,13 +74,13 @@ def needed(system: str, python: str) -> set[str]:
 
 
 def code_of(path: Path) -> Iterator[str]:
-    """The Python text of a module, or of each code cell of a notebook with its magics turned into calls."""
+    """The Python text of a module, or of a notebook's code cells: magic lines become calls, a leading %%time goes."""
     if path.suffix == ".py":
         yield path.read_text(encoding="utf-8")
         return
     for cell in nbformat.read(path, as_version=4).cells:
         if cell.cell_type == "code":
-            yield TransformerManager().transform_cell(cell.source)
+            yield TransformerManager().transform_cell(re.sub(r"^%%.*\n", "", cell.source))
 
 
 def imported_names(code: str) -> Iterator[str]:
