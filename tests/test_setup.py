@@ -53,6 +53,12 @@ def pinned_version(name: str) -> Version:
 
 
 @cache
+def requirements_of(name: str) -> list[Requirement]:
+    """What the installed package's metadata ask for; nothing for a package that exists for another system only."""
+    return [Requirement(line) for line in metadata.requires(name) or []] if name in INSTALLED else []
+
+
+@cache
 def needed(system: str, python: str) -> set[str]:
     """All packages that the declared ones bring there, by the metadata found here; torch pins its CUDA ones itself."""
     environment = {**SYSTEMS[system], "python_version": python, "python_full_version": python + ".0"}
@@ -60,11 +66,7 @@ def needed(system: str, python: str) -> set[str]:
     seen = set(todo)
     while todo:
         name, extras = todo.pop()
-        try:
-            lines = metadata.requires(name) or []
-        except metadata.PackageNotFoundError:  # exists for another system only
-            continue
-        for r in map(Requirement, lines):
+        for r in requirements_of(name):
             item = canonicalize_name(r.name), frozenset(r.extras)
             wanted = r.marker is None or any(r.marker.evaluate({**environment, "extra": e}) for e in extras | {""})
             if wanted and item not in seen and not item[0].startswith(("cuda-", "nvidia-", "triton")):
