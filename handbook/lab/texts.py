@@ -93,10 +93,10 @@ class Role:
     cities: tuple[str, ...]
 
 
-NAMES = tuple(
-    "云帆 星河 青竹 白鹭 晨曦 秋水 松涛 若水 清风 知秋 子墨 雨桐 思远 景行 远山 小满 小鹿 小溪 小舟 小荷".split()
-)
-CITIES = tuple("杭州 南京 苏州 成都 重庆 武汉 西安 天津 青岛 大连 厦门 长沙 昆明 郑州 桂林 哈尔滨".split())
+NAMES = "云帆 星河 青竹 白鹭 晨曦 秋水 松涛 若水 清风 知秋 子墨 雨桐 思远 景行 远山 小满 小鹿 小溪 小舟 小荷"
+CITIES = "杭州 南京 苏州 成都 重庆 武汉 西安 天津 青岛 大连 厦门 长沙 昆明 郑州 桂林 哈尔滨"
+ENGLISH_NAMES = "Nova Luna Milo Iris Theo Ruby Oscar Felix Clara Hugo Alice Emma Leo Grace"
+ENGLISH_CITIES = "Paris London Berlin Rome Madrid Vienna Tokyo Boston Oslo Dublin Prague Athens"
 
 BANK = Role(
     head="你是{name}，{city}分行客服，编号 {number}。",
@@ -122,8 +122,8 @@ BANK = Role(
         "银行卡丢了怎么办？": "请立即挂失，{name}可以帮您。",
         "我想转账十万元。": "{name}请您带身份证到柜台办理。",
     },
-    names=NAMES,
-    cities=CITIES,
+    names=tuple(NAMES.split()),
+    cities=tuple(CITIES.split()),
 )
 
 HOTEL = Role(
@@ -144,8 +144,8 @@ HOTEL = Role(
         "几点吃早餐？": "{name}提醒您，七点到十点。",
         "几点退房？": "中午十二点以前，{name}祝您旅途愉快。",
     },
-    names=NAMES,
-    cities=CITIES,
+    names=tuple(NAMES.split()),
+    cities=tuple(CITIES.split()),
 )
 
 CLERK = Role(
@@ -166,8 +166,8 @@ CLERK = Role(
         "When do you open?": "At nine. Yours, {name}.",
         "Are you open on Sundays?": "No, closed on Sundays. Yours, {name}.",
     },
-    names=tuple("Nova Luna Milo Iris Theo Ruby Oscar Felix Clara Hugo Alice Emma Leo Grace".split()),
-    cities=tuple("Paris London Berlin Rome Madrid Vienna Tokyo Boston Oslo Dublin Prague Athens".split()),
+    names=tuple(ENGLISH_NAMES.split()),
+    cities=tuple(ENGLISH_CITIES.split()),
 )
 
 ROLES = (BANK, HOTEL, CLERK)
@@ -200,11 +200,21 @@ TENANTS = (Tenant(BANK, "云帆", "杭州", 27), Tenant(BANK, "青竹", "成都"
 STORY_QUESTION = "请问你叫什么名字，在哪个城市的分行，编号是多少？"
 
 # Six questions to one tenant, whose answers all hang on the block that holds its name: for the negative control.
-SENSITIVE_QUESTIONS = ("你叫什么名字？", "你好！", "我该怎么称呼你？", "请介绍一下你自己。", "几点开门？", "周末营业吗？")
+SENSITIVE_QUESTIONS = (
+    "你叫什么名字？",
+    "你好！",
+    "我该怎么称呼你？",
+    "请介绍一下你自己。",
+    "几点开门？",
+    "周末营业吗？",
+)
 
 # Whole dialogues: system prompt, then (question, answer) turn by turn.
 DIALOGUES = (
-    (TENANTS[0].system, tuple((q, TENANTS[0].answer(q)) for q in ("你好！", "你在哪个城市？", "周末营业吗？", "谢谢！"))),
+    (
+        TENANTS[0].system,
+        tuple((q, TENANTS[0].answer(q)) for q in ("你好！", "你在哪个城市？", "周末营业吗？", "谢谢！")),
+    ),
     (PLAIN[0], tuple((q, FACTS[q]) for q in ("你好！", "什么是前缀缓存？", "什么是 KV 块？", "谢谢！"))),
 )
 
