@@ -1,0 +1,1 @@
+"""Plain versions of what the handbook builds: oracles of the tests, baselines of the benchmarks."""
