@@ -51,14 +51,14 @@ def exported(where: str, text: str) -> str | None:
 
 
 def check_docstring(piece: Piece, module: str) -> None:
-    if not (isinstance(piece.node, ast.Expr) and ast.get_docstring(ast.Module([piece.node], []))):
+    if ast.get_docstring(ast.Module([piece.node], [])) is None:
         raise piece.error(piece.node, f"the first cell of {module}.py must begin with the docstring of the module.")
 
 
 def add_imports(piece: Piece, module: str, imports: dict[Import, str]) -> None:
     """Add what the piece imports to `imports`, with the name that it binds."""
     node = piece.node
-    source = getattr(node, "module", None) or ""
+    source = getattr(node, "module", "")  # None: `from . import x`
     for name, alias in ((a.name, a.asname) for a in node.names):
         if (source, name, alias) == ("handbook.lab.weave", "part_of", None):
             continue
@@ -110,7 +110,7 @@ def check_part(part: Piece, owner: Piece) -> None:
     if name in AT_CREATION or (name.startswith("__") and owner.node.decorator_list):
         raise part.error(part.node, f"Python looks for {name} when it creates {cls}: move it to the cell of {cls}.")
     methods = [node.name for node in owner.node.body if isinstance(node, FUNCTION)]
-    if name in _members(owner) - owner.parts.keys() and methods.count(name) != 1:
+    if name in _members(owner) and methods.count(name) != 1:
         raise part.error(part.node, f"{name} in {cls} is not one plain method: change it in the cell of {cls}.")
     body = owner.node.body[0]
     if owner.lines[body.lineno][: body.col_offset].strip():
@@ -146,24 +146,23 @@ def check_globals(kept: list[Piece], parts: list[tuple[Piece, Piece]], imports: 
 
 
 def _members(cls: Piece) -> set[str]:
-    """The names that a class's body binds, and those of its parts so far."""
+    """The names that a class's body binds."""
     top = symtable.symtable("\n".join(cls.lines.values()), cls.where, "exec")
     body = next(table for table in top.get_children() if table.get_name() == cls.node.name)
-    return {s.get_name() for s in body.get_symbols() if s.is_assigned() or s.is_imported()} | cls.parts.keys()
+    return {s.get_name() for s in body.get_symbols() if s.is_assigned()}
 
 
 def _globals(piece: Piece) -> tuple[set[str], dict[str, ast.Name]]:
-    """The globals that the piece binds, and those that it reads, at once or when its functions are called."""
+    """The globals that the piece binds, and those that it names, at once or when its functions are called."""
     top = symtable.symtable("\n".join(piece.lines.values()), piece.where, "exec")
     bound = {s.get_name() for s in top.get_symbols() if s.is_assigned() or s.is_imported()}
-    read: set[str] = set()
+    names: set[str] = set()
     tables = [top]
     for table in tables:
-        symbols = (s for s in table.get_symbols() if s.is_referenced() and (table is top or s.is_global()))
-        read.update(s.get_name() for s in symbols)
+        names |= {s.get_name() for s in table.get_symbols() if table is top or s.is_global()}
         tables += table.get_children()
     at = {node.id: node for node in ast.walk(piece.node or ast.Module([], [])) if isinstance(node, ast.Name)}
-    return bound, {name: at[name] for name in sorted(read & at.keys())}
+    return bound, {name: at[name] for name in sorted(names & at.keys())}
 
 
 def _read_at_once(node: ast.AST) -> Iterator[ast.Name]:

@@ -348,6 +348,42 @@ def test_an_exported_class_may_call_super_and_use_private_names_in_its_own_cell(
     assert "self.__blocks" in source
 
 
+ACCEPTED = {
+    "annotations and bodies of parts may name what comes later": [
+        CLASS,
+        part("def give(self, n: LATER) -> Pool:\n    return later(n)"),
+        MARK + "def later(n): ...",
+        MARK + "LATER = int",
+    ],
+    "a part's default may be an earlier global, which the class's body reads, too": [
+        MARK + "LIMIT = 1",
+        CLASS + "\n    limit = LIMIT",
+        part("def give(self, n=LIMIT): ..."),
+    ],
+    "special methods may be parts": [CLASS, part("def __len__(self) -> int:\n    return 1")],
+    "a class with a decorator may have parts": [
+        MARK + "from dataclasses import dataclass",
+        MARK + "@dataclass\nclass Pool:\n    x: int",
+        GIVE,
+    ],
+    "a method may have a local name that is a part's": [
+        CLASS + "\n\n    def f(self):\n        give = 1\n        return give",
+        GIVE,
+    ],
+    "import a.b binds a": [MARK + "import os.path\nimport os", MARK + "import os.path", MARK + "SEP = os.sep"],
+    "an import may stand in a block": [
+        MARK + "from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    from decimal import Decimal",
+        MARK + "def f(x: Decimal): ...",
+    ],
+    "a part may be a coroutine": [CLASS, part("async def give(self): ...")],
+}
+
+
+@pytest.mark.parametrize("case", ACCEPTED)
+def test_accepted(tmp_path, case):
+    compile(weave_cells(tmp_path, DOCSTRING, *ACCEPTED[case]), "pool.py", "exec")
+
+
 REFUSED = {
     "super() without arguments in a part": (
         [DOCSTRING, CLASS, part("def give(self) -> int:\n    # first\n    return super().give()")],
@@ -479,10 +515,14 @@ REFUSED = {
         [DOCSTRING, MARK + "def f(): ...", MARK + "def f(): ..."],
         ("code2", 2, "f is bound before"),
     ),
-    "two imports of one name": (
-        [DOCSTRING, MARK + "from os import path", MARK + "from sys import path"],
-        ("code2", 2, "two imports of pool.py bind path"),
-    ),
+    **{
+        f"two imports of one name: {one}, {two}": (
+            [DOCSTRING, MARK + one, MARK + two],
+            ("code2", 2, "two imports of pool.py bind os"),
+        )
+        for plain, other in (("import os", "from six import os"), ("import os", "import six as os"))
+        for one, two in ((plain, other), (other, plain))
+    },
     "an import and a function of one name": (
         [DOCSTRING, MARK + "from os import path", MARK + "def path() -> int:\n    return 1"],
         ("code2", 2, "path is bound before"),
@@ -518,6 +558,11 @@ REFUSED = {
     "two statements on a line": ([DOCSTRING, MARK + "X = 1; y = 2"], ("code1", 2, "two statements")),
     "a cell with nothing but the mark": ([DOCSTRING, MARK + "# soon"], ("code1", 1, "without a statement")),
     "a module without a docstring": ([CLASS], ("code0", 2, "docstring of the module")),
+    "a module that begins with another expression": ([MARK + "print()"], ("code0", 2, "docstring of the module")),
+    "an import from the folder above": (
+        [DOCSTRING, MARK + "from . import paged"],
+        ("code1", 2, "must not import paged"),
+    ),
 }
 
 
