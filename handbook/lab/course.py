@@ -30,6 +30,8 @@ from nbformat import NotebookNode
 ROOT = Path(__file__).parents[2]
 # What makes a run repeatable: with another model or more threads, other texts may come out.
 REPRODUCIBLE = {"HANDBOOK_MODEL": "embedded", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+# What no text may say: where an object, this repository or this environment lies.
+LOCAL = "|".join([r"\bat 0x[0-9a-fA-F]+", *(re.escape(str(folder)) for folder in (sys.prefix, ROOT))])
 # nbconvert's own page, less two scripts that it would load from the network and no chapter needs. One remains: MathJax;
 # without a network, formulas stay in their source form and all else is there.
 PAGE = """{% extends "lab/index.html.j2" %}
@@ -65,6 +67,9 @@ def execute(
         kernel_manager_class=ThisInterpreter,
         resources={"metadata": {"path": str(folder)}},
         record_timing=False,
+        extra_arguments=[
+            "--log-level=ERROR"
+        ],  # the kernel's warnings about itself would stand between the progress lines
         on_cell_execute=lambda cell, cell_index: started.append(cell_index),
     )
     variables = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}  # it would hide the plots
@@ -105,7 +110,7 @@ def compare(committed: NotebookNode, executed: NotebookNode) -> list[str]:
     """What came out differently, a sentence for each difference; empty if the committed outputs are true.
 
     Texts (streams, text/plain) are equal but in cells tagged `volatile`; pictures, HTML and all else are there in the
-    same order. An object's address in a text is the author's error: no two runs print the same.
+    same order. An object's address or a path of this machine in a text is the author's error, in every cell.
     """
     if [c.get("id") for c in committed.cells] != [c.get("id") for c in executed.cells]:
         return ["The two notebooks do not have the same cells: execute the committed one again."]
@@ -125,8 +130,8 @@ def _cell_differences(old: NotebookNode, new: NotebookNode) -> Iterator[str]:
         text, now = old_texts.get(name, ""), new_texts.get(name, "")
         if text != now and "volatile" not in old.metadata.get("tags", []):
             yield f"{name} is\n{text}\nas committed and\n{now}\nas executed."
-        for address in re.findall(r"\bat 0x[0-9a-f]+", now, re.IGNORECASE):
-            yield f"{name} says {address!r}, which no second run says: print something else."
+        for here in re.findall(LOCAL, now):
+            yield f"{name} says {here!r}, which another run or machine does not: print something else."
 
 
 def _shown(cell: NotebookNode) -> tuple[list[str], dict[str, str]]:

@@ -305,6 +305,13 @@ def test_an_objects_address_is_the_authors_error_even_when_both_texts_are_equal(
     assert "'at 0x7f3A10'" in difference
 
 
+@pytest.mark.parametrize("folder", [course.ROOT, Path(sys.prefix)])
+def test_a_path_of_this_machine_is_the_authors_error_even_when_both_texts_are_equal(folder):
+    output = stream(f"{folder / 'some.py'}:1: UserWarning", "stderr")
+    (difference,) = compare(with_outputs(output), with_outputs(output))
+    assert str(folder) in difference
+
+
 def test_a_number_in_hexadecimal_is_no_address():
     assert compare(with_outputs(stream("key 0x7f3a10")), with_outputs(stream("key 0x7f3a10"))) == []
 

@@ -257,7 +257,7 @@ def test_imports_of_every_kind_come_out_in_ruffs_order(tmp_path):
         from handbook import paged
         import torch.nn as nn, io
         import torch
-        from abc import b2, b10, B2, B10, MAX_A, a
+        from abc import b2, b10, B2, B10, MAX_A, a, U, T10
         from os import path as p, getcwd
         from os import Alpha as z, zeta
         from os import getcwd
@@ -333,6 +333,12 @@ def test_parts_stand_in_order_of_appearance_and_each_name_once(tmp_path):
     (cls,) = (node for node in ast.parse(source).body if isinstance(node, ast.ClassDef))
     methods = [(f.name, ast.unparse(f.body[0])) for f in cls.body if isinstance(f, ast.FunctionDef)]
     assert methods == [("take", "return 4"), ("b", "return 2"), ("a", "return 1"), ("c", "return 3")]
+
+
+def test_statements_keep_their_distance_in_a_cell_and_cells_are_a_line_apart(tmp_path):
+    cells = DOCSTRING, MARK + "import os\n\nA = 1\nB = 2\n\n# Of C.\nC = 3\n\n\n\nD = 4\n# The end.", MARK + "\n\nE = 5"
+    source = weave_cells(tmp_path, *cells)
+    assert source.endswith("import os\n\nA = 1\nB = 2\n\n# Of C.\nC = 3\n\n\nD = 4\n# The end.\n\nE = 5\n")
 
 
 def test_one_notebook_may_build_several_modules(tmp_path):
