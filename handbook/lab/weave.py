@@ -252,8 +252,9 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
             draft.write_text(text, encoding="utf-8", newline="\n")
             draft.replace(path)
             print(f"{name}: written.")
-    print(f"{len(contents) - len(changed)} of {len(contents)} files are what the notebooks weave to.")
-    return 1 if check and changed else 0
+    wrong = len(changed) if check else 0
+    print(f"{len(contents) - wrong} of {len(contents)} files are what the notebooks weave to.")
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
 import pytest
 
 from handbook.lab import weave
@@ -590,12 +591,14 @@ def root(tmp_path):
     return tmp_path
 
 
-def test_build_writes_the_module_in_utf8_with_line_feeds(root):
+def test_build_writes_the_module_in_utf8_with_line_feeds(root, capsys):
     zh = root / "notebooks" / "zh"
     write_notebook(zh, DOCSTRING, '#| export pool.py\nNAME = "块"')
     assert weave.main([], root) == 0
     assert (root / "handbook" / "pool.py").read_bytes() == weave.woven(zh / "03_pool.ipynb")["pool"].encode()
     assert [path.name for path in (root / "handbook").iterdir()] == ["pool.py"]
+    said = "handbook/pool.py: written.\n1 of 1 files are what the notebooks weave to.\n"
+    assert capsys.readouterr().out == said
 
 
 def test_check_passes_on_what_build_wrote(root, capsys):
@@ -611,6 +614,7 @@ def test_check_fails_on_one_differing_byte_shows_it_and_writes_nothing(root, cap
     module.write_bytes(edited)
     assert weave.main(["--check"], root) == 1
     out = capsys.readouterr().out
+    assert out.endswith("0 of 1 files are what the notebooks weave to.\n")
     assert "handbook/pool.py is not what its notebook weaves to" in out
     assert "-        return 9\n+        return 1\n" in out
     assert module.read_bytes() == edited
@@ -646,6 +650,7 @@ def test_build_gives_the_english_notebook_code_and_outputs_and_leaves_its_prose(
     theirs, ours = (json.loads(path.read_text(encoding="utf-8"))["cells"] for path in (chinese, english))
     assert ours[1:] == theirs[1:]
     assert ours[0]["source"] == ["English."]
+    assert english.read_text(encoding="utf-8") == nbformat.writes(nbformat.read(english, as_version=4)) + "\n"
     assert weave.main(["--check"], root) == 0
 
 
