@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
+import pickle
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,7 +17,9 @@ from handbook.mini_llm import Qwen3Config, Transformer, generate
 from handbook.nano_engine import LLMEngine
 from handbook.paged import BlockPool
 from handbook.prefix_cache import PrefixCachingBlockPool
+from handbook.radix import RadixBlockPool
 from handbook.request import SamplingParams
+from tests.naive.radix_model import contents
 
 
 def lively_model() -> Transformer:
@@ -55,9 +57,17 @@ def greedy(max_tokens: int = LONGEST, **more: Any) -> SamplingParams:
     return SamplingParams(max_tokens=max_tokens, **more)
 
 
-def make_engine(caching: bool, num_blocks: int, block_size: int, **more: Any) -> Any:
+def make_engine(caching: str | bool, num_blocks: int, block_size: int, **more: Any) -> Any:
+    """An engine that caches in a "tree", in "blocks", or, where caching is False, not at all."""
+    if caching == "tree":
+        return LLMEngine(MODEL, pool=RadixBlockPool(num_blocks * block_size, block_size), **more)
     pool = (PrefixCachingBlockPool if caching else BlockPool)(num_blocks, block_size)
     return LLMEngine(MODEL, pool=pool, **more)
+
+
+def registered(pool: Any) -> set[Any]:
+    """What a caching pool has registered: one hash, or one prefix, for each block."""
+    return set(contents(pool.tree) if isinstance(pool, RadixBlockPool) else pool.hash_to_block)
 
 
 def assert_drained(engine: Any) -> None:
@@ -91,7 +101,8 @@ def before_each(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, action: 
     monkeypatch.setattr(owner, name, acting)
 
 
-both_pools = pytest.mark.parametrize("caching", [False, True], ids=["plain pool", "caching pool"])
+each_cache = pytest.mark.parametrize("caching", ["blocks", "tree"])
+each_pool = pytest.mark.parametrize("caching", [False, "blocks", "tree"], ids=["plain", "blocks", "tree"])
 
 
 @torch.inference_mode()
@@ -117,7 +128,7 @@ def mixes(draw: st.DrawFn) -> dict[str, Any]:
         "requests": requests,
         "num_blocks": smallest + draw(st.integers(0, 32 // block_size)),
         "block_size": block_size,
-        "caching": draw(st.sampled_from([True, True, False])),
+        "caching": draw(st.sampled_from(["blocks", "tree", False])),
         "max_num_seqs": draw(st.sampled_from([6, 2, 3, 1])),
         "max_num_batched_tokens": draw(st.sampled_from([100, 32, 13, 8, 5, 3, 1])),
         "eos_token_id": draw(st.none() | st.sampled_from([tokens[k] for tokens in EXPECTED[:3] for k in (0, 3)])),
@@ -172,7 +183,7 @@ def test_each_request_of_any_mix_gets_the_tokens_of_generate(mix):
         assert total(engine, "num_cached") == 0
 
 
-@both_pools
+@each_pool
 @pytest.mark.parametrize(("block_size", "num_blocks"), [(1, 43), (4, 12), (16, 4)])
 def test_a_pool_just_large_enough_for_one_request_runs_many_by_preempting_them(caching, block_size, num_blocks):
     engine = make_engine(caching, num_blocks, block_size)
@@ -195,7 +206,7 @@ def test_preemption_takes_the_youngest():
     assert set(num_running[: LONGEST - 1]) == {4, 3}
 
 
-@both_pools
+@each_pool
 def test_the_output_of_a_preempted_request_is_kept(caching):
     """Recomputed, not chosen again: it goes on where it was."""
     engine = make_engine(caching, 6, 4)
@@ -210,9 +221,10 @@ def test_the_output_of_a_preempted_request_is_kept(caching):
     assert kept == EXPECTED[5][: len(kept)]
 
 
+@each_cache
 @pytest.mark.parametrize("block_size", [1, 4, 16])
-def test_caching_saves_exactly_the_tokens_that_it_hits(block_size):
-    engines = [make_engine(caching, 300, block_size) for caching in (False, True)]
+def test_caching_saves_exactly_the_tokens_that_it_hits(block_size, caching):
+    engines = [make_engine(each, 300, block_size) for each in (False, caching)]
     for engine in engines:
         assert engine.generate(PROMPTS[:1], greedy()) == EXPECTED[:1]
         assert engine.generate(PROMPTS[1:], greedy()) == EXPECTED[1:]
@@ -229,9 +241,10 @@ def test_caching_saves_exactly_the_tokens_that_it_hits(block_size):
 
 @pytest.mark.parametrize("name", ["keys", "values"])
 @pytest.mark.parametrize("index", range(4))
-def test_a_damaged_block_shows_in_the_output_of_the_request_that_hits_it(name, index):
+@each_cache
+def test_a_damaged_block_shows_in_the_output_of_the_request_that_hits_it(name, index, caching):
     """The negative control of every equality here: hits are really used."""
-    engine = make_engine(True, 64, 4)
+    engine = make_engine(caching, 64, 4)
     engine.generate([PROMPTS[0]], greedy())
     block = engine.pool.lookup(PROMPTS[0])[index]
     getattr(engine.kv_cache, name)[:, block] = 0
@@ -240,10 +253,11 @@ def test_a_damaged_block_shows_in_the_output_of_the_request_that_hits_it(name, i
     assert output != EXPECTED[1]
 
 
-def test_the_model_computes_what_the_log_says(monkeypatch):
+@each_cache
+def test_the_model_computes_what_the_log_says(monkeypatch, caching):
     seen: list[int] = []
     before_each(monkeypatch, MODEL, "hidden_states", lambda input_ids, *rest: seen.append(input_ids.numel()))
-    engine = make_engine(True, 12, 4, max_num_batched_tokens=7)
+    engine = make_engine(caching, 12, 4, max_num_batched_tokens=7)
     engine.generate(PROMPTS, greedy())
     assert seen == [entry["num_tokens"] for entry in engine.step_log]
 
@@ -289,8 +303,9 @@ def test_no_more_requests_run_than_max_num_seqs():
     assert max(counts) == 2
 
 
-def test_a_step_without_requests_computes_nothing():
-    engine = make_engine(True, 4, 4)
+@each_cache
+def test_a_step_without_requests_computes_nothing(caching):
+    engine = make_engine(caching, 4, 4)
     assert engine.step() == []
     assert engine.step_log == [{"num_tokens": 0, "num_prefill": 0, "num_decode": 0, "num_cached": 0}]
 
@@ -298,33 +313,37 @@ def test_a_step_without_requests_computes_nothing():
 # ---- hits
 
 
-def test_a_prompt_of_whole_blocks_that_is_all_cached_computes_its_last_block():
+@each_cache
+def test_a_prompt_of_whole_blocks_that_is_all_cached_computes_its_last_block(caching):
     """nano-vllm #114; vllm PRs #11186, #17999: nothing left to compute, or a broken chain of hashes."""
-    engine, cold = make_engine(True, 32, 4), make_engine(True, 32, 4)
+    engine, cold = make_engine(caching, 32, 4), make_engine(caching, 32, 4)
     assert engine.generate([PROMPTS[6]], greedy(5)) == engine.generate([PROMPTS[6]], greedy(5)) == [EXPECTED[6][:5]]
     assert [entry["num_cached"] for entry in engine.step_log if entry["num_prefill"]] == [0, 4]
     assert [entry["num_prefill"] for entry in engine.step_log if entry["num_prefill"]] == [8, 4]
     cold.generate([PROMPTS[6]], greedy(5))
-    assert engine.pool.hash_to_block.keys() == cold.pool.hash_to_block.keys()
+    assert registered(engine.pool) == registered(cold.pool)
 
 
-def test_a_block_of_one_token_leaves_the_last_token_to_compute():
-    engine = make_engine(True, 64, 1)
+@each_cache
+def test_a_block_of_one_token_leaves_the_last_token_to_compute(caching):
+    engine = make_engine(caching, 64, 1)
     for _ in range(2):
         assert engine.generate([PROMPTS[6]], greedy(2)) == [EXPECTED[6][:2]]
     assert [entry["num_prefill"] for entry in engine.step_log] == [8, 0, 1, 0]
 
 
-def test_two_equal_prompts_in_one_step_are_both_computed_and_registered_once():
-    engine = make_engine(True, 64, 4)
+@each_cache
+def test_two_equal_prompts_in_one_step_are_both_computed_and_registered_once(caching):
+    engine = make_engine(caching, 64, 4)
     assert engine.generate([PROMPTS[2]] * 2, greedy()) == [EXPECTED[2]] * 2
     assert engine.step_log[0]["num_prefill"] == 2 * len(PROMPTS[2])
     assert engine.pool.num_hits == 0
-    assert len(engine.pool.hash_to_block) == (len(PROMPTS[2]) + LONGEST - 1) // 4
+    assert len(registered(engine.pool)) == (len(PROMPTS[2]) + LONGEST - 1) // 4
 
 
-def test_a_request_added_one_step_later_hits_what_is_still_running():
-    engine = make_engine(True, 64, 4)
+@each_cache
+def test_a_request_added_one_step_later_hits_what_is_still_running(caching):
+    engine = make_engine(caching, 64, 4)
     engine.add_request(PROMPTS[2], greedy())
     engine.step()
     engine.add_request(PROMPTS[2], greedy())
@@ -333,8 +352,9 @@ def test_a_request_added_one_step_later_hits_what_is_still_running():
     assert drain(engine) == {0: EXPECTED[2], 1: EXPECTED[2]}
 
 
-def test_generated_tokens_are_hit_too():
-    engine = make_engine(True, 64, 4)
+@each_cache
+def test_generated_tokens_are_hit_too(caching):
+    engine = make_engine(caching, 64, 4)
     engine.generate([PROMPTS[7]], greedy())
     follow_up = PROMPTS[7] + EXPECTED[7] + [1, 2]
     (output,) = engine.generate([follow_up], greedy(4))
@@ -342,15 +362,17 @@ def test_generated_tokens_are_hit_too():
     assert output == generate(MODEL, torch.tensor([follow_up]), 4)[0].tolist()
 
 
-def test_a_chunk_is_registered_before_the_prompt_is_done():
-    engine = make_engine(True, 64, 4, max_num_batched_tokens=8)
+@each_cache
+def test_a_chunk_is_registered_before_the_prompt_is_done(caching):
+    engine = make_engine(caching, 64, 4, max_num_batched_tokens=8)
     engine.add_request(PROMPTS[3], greedy())
     engine.step()
     assert len(engine.pool.lookup(PROMPTS[3])) == 2
 
 
-def test_nothing_is_registered_before_it_is_computed(monkeypatch):
-    engine = make_engine(True, 64, 4)
+@each_cache
+def test_nothing_is_registered_before_it_is_computed(monkeypatch, caching):
+    engine = make_engine(caching, 64, 4)
     engine.add_request(PROMPTS[3], greedy())
     found: list[list[int]] = []
     before_each(monkeypatch, MODEL, "hidden_states", lambda *args: found.append(engine.pool.lookup(PROMPTS[3])))
@@ -358,17 +380,19 @@ def test_nothing_is_registered_before_it_is_computed(monkeypatch):
     assert found == [[]]
 
 
-def test_statistics_of_a_request_are_recorded_once_however_often_it_is_preempted():
+@each_cache
+def test_statistics_of_a_request_are_recorded_once_however_often_it_is_preempted(caching):
     """vllm #25780: preempted requests hit their own blocks, and random prompts showed a hit rate of 32%."""
-    engine = make_engine(True, 7, 4)
+    engine = make_engine(caching, 7, 4)
     prompts = [PROMPTS[7], [5, 6, 7, 8, 9, 10]]
     engine.generate(prompts, greedy())
     assert total(engine, "num_cached") > 0, "nobody was preempted and found its own blocks again"
     assert (engine.pool.num_hits, engine.pool.num_queries) == (0, sum(len(prompt) - 1 for prompt in prompts))
 
 
-def test_a_request_that_waits_for_blocks_records_nothing_until_it_is_admitted():
-    engine = make_engine(True, 6, 4)
+@each_cache
+def test_a_request_that_waits_for_blocks_records_nothing_until_it_is_admitted(caching):
+    engine = make_engine(caching, 6, 4)
     engine.add_request(PROMPTS[2], greedy(1))
     engine.add_request(PROMPTS[5], greedy(4))
     engine._schedule()
@@ -383,7 +407,7 @@ def test_a_request_that_waits_for_blocks_records_nothing_until_it_is_admitted():
 def test_hashes_are_computed_once_for_each_block_of_a_request(monkeypatch, num_blocks):
     hashed: list[Any] = []
     before_each(monkeypatch, prefix_cache, "hash_block", lambda *block: hashed.append(block))
-    engine = make_engine(True, num_blocks, 4, max_num_batched_tokens=16)
+    engine = make_engine("blocks", num_blocks, 4, max_num_batched_tokens=16)
     engine.generate(PROMPTS, greedy())
     assert 0 < len(hashed) <= sum((len(prompt) + LONGEST) // 4 for prompt in PROMPTS)
 
@@ -405,7 +429,7 @@ def test_a_request_is_refused_for_its_size_exactly_when_it_could_never_fit():
             assert not engine.waiting
 
 
-@both_pools
+@each_pool
 @pytest.mark.parametrize(("block_size", "num_blocks"), [(1, 25), (4, 7), (16, 2), (25, 1)])
 def test_the_largest_request_that_is_taken_runs(caching, block_size, num_blocks):
     engine = make_engine(caching, num_blocks, block_size)
@@ -416,7 +440,7 @@ def test_the_largest_request_that_is_taken_runs(caching, block_size, num_blocks)
 
 def state(engine: Any) -> Any:
     queues = [[(r.request_id, r.token_ids, r.block_table) for r in q] for q in (engine.waiting, engine.running)]
-    return copy.deepcopy((queues, vars(engine.pool), engine.step_log))
+    return pickle.dumps((queues, engine.pool, engine.step_log))
 
 
 WRONG_CALLS: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
@@ -440,9 +464,10 @@ WRONG_CALLS: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
 
 
 @pytest.mark.parametrize("what", WRONG_CALLS)
-def test_a_wrong_call_names_what_is_wrong_and_changes_nothing(what):
+@each_cache
+def test_a_wrong_call_names_what_is_wrong_and_changes_nothing(what, caching):
     call, error, message = WRONG_CALLS[what]
-    engine = make_engine(True, 10, 4)
+    engine = make_engine(caching, 10, 4)
     engine.generate([PROMPTS[8]], greedy(2))
     engine.add_request(PROMPTS[6], greedy())
     engine.step()
@@ -463,7 +488,7 @@ def test_an_engine_that_could_run_nothing_is_refused(name):
 # ---- how requests end
 
 
-@both_pools
+@each_pool
 def test_a_request_ends_with_its_first_eos_unless_it_ignores_it(caching):
     for position in (0, 3):
         engine = make_engine(caching, 64, 4, eos_token_id=EXPECTED[1][position])
@@ -486,8 +511,9 @@ def test_no_prompts_give_no_outputs():
     assert (engine.generate([], greedy()), engine.generate([], []), engine.step_log) == ([], [], [])
 
 
-def test_requests_that_were_queued_before_a_generate_are_delivered_by_later_steps():
-    engine = make_engine(True, 64, 4)
+@each_cache
+def test_requests_that_were_queued_before_a_generate_are_delivered_by_later_steps(caching):
+    engine = make_engine(caching, 64, 4)
     early, late = engine.add_request(PROMPTS[7], greedy(2)), engine.add_request(PROMPTS[5], greedy())
     assert engine.generate([PROMPTS[6]], greedy(5)) == [EXPECTED[6][:5]]
     (delivered,) = engine.step()
@@ -495,16 +521,18 @@ def test_requests_that_were_queued_before_a_generate_are_delivered_by_later_step
     assert drain(engine) == {late: EXPECTED[5]}
 
 
-def test_a_prompt_is_copied_so_that_its_owner_may_change_it():
-    engine, prompt = make_engine(True, 64, 4), list(PROMPTS[5])
+@each_cache
+def test_a_prompt_is_copied_so_that_its_owner_may_change_it(caching):
+    engine, prompt = make_engine(caching, 64, 4), list(PROMPTS[5])
     engine.add_request(prompt, greedy())
     prompt[:] = [1]
     assert drain(engine) == {0: EXPECTED[5]}
 
 
 @pytest.mark.parametrize("prompt", [tuple(PROMPTS[5]), torch.tensor(PROMPTS[5])], ids=["tuple", "tensor"])
-def test_a_prompt_may_be_any_sequence_of_whole_numbers(prompt):
-    assert make_engine(True, 64, 4).generate([prompt], greedy()) == [EXPECTED[5]]
+@each_cache
+def test_a_prompt_may_be_any_sequence_of_whole_numbers(prompt, caching):
+    assert make_engine(caching, 64, 4).generate([prompt], greedy()) == [EXPECTED[5]]
 
 
 # ---- abort
@@ -517,7 +545,7 @@ WHEN_TO_ABORT: dict[str, Callable[[Any], bool]] = {
 }
 
 
-@both_pools
+@each_pool
 @pytest.mark.parametrize("when", WHEN_TO_ABORT)
 def test_an_aborted_request_frees_its_blocks_and_is_never_returned(caching, when):
     engine = make_engine(caching, 11, 4, max_num_batched_tokens=9)
@@ -547,17 +575,20 @@ def test_the_draws_of_a_seeded_request_hang_on_nothing_else_in_the_engine():
     for caching, num_blocks, budget, order in (
         (False, 64, 100, [0, 1, 2, 3, 4]),
         (False, 11, 100, [4, 3, 2, 1, 0]),
-        (True, 11, 100, [2, 0, 4, 1, 3]),
-        (True, 64, 7, [3, 3, 1, 0, 0, 2, 4]),
+        ("blocks", 11, 100, [2, 0, 4, 1, 3]),
+        ("blocks", 64, 7, [3, 3, 1, 0, 0, 2, 4]),
+        ("tree", 11, 100, [2, 0, 4, 1, 3]),
+        ("tree", 64, 7, [3, 3, 1, 0, 0, 2, 4]),
     ):
         engine = make_engine(caching, num_blocks, 4, max_num_batched_tokens=budget)
         outputs = engine.generate([PROMPTS[i] for i in order], [sampled[i] for i in order])
         assert outputs == [alone[i] for i in order]
 
 
-def test_one_prompt_with_other_seeds_gives_other_texts():
+@each_cache
+def test_one_prompt_with_other_seeds_gives_other_texts(caching):
     params = [SamplingParams(max_tokens=8, temperature=1.0, seed=seed) for seed in range(4)]
-    outputs = make_engine(True, 64, 4).generate([PROMPTS[0]] * 4, params)
+    outputs = make_engine(caching, 64, 4).generate([PROMPTS[0]] * 4, params)
     assert len({tuple(output) for output in outputs}) == 4
 
 
@@ -581,16 +612,17 @@ interrupts = pytest.mark.parametrize(
 )
 
 
-def interrupted_engine(monkeypatch: pytest.MonkeyPatch, name: str, nth_call: int) -> Any:
-    engine = make_engine(True, 16, 4, max_num_batched_tokens=20)
+def interrupted_engine(monkeypatch: pytest.MonkeyPatch, caching: str, name: str, nth_call: int) -> Any:
+    engine = make_engine(caching, 16, 4, max_num_batched_tokens=20)
     owner = engine.pool if hasattr(engine.pool, name) else MODEL
     interrupt(monkeypatch, owner, name, nth_call)
     return engine
 
 
+@each_cache
 @interrupts
-def test_an_interrupted_generate_leaves_nothing_of_its_own_behind(monkeypatch, name, nth_call):
-    engine = interrupted_engine(monkeypatch, name, nth_call)
+def test_an_interrupted_generate_leaves_nothing_of_its_own_behind(monkeypatch, name, nth_call, caching):
+    engine = interrupted_engine(monkeypatch, caching, name, nth_call)
     queued = engine.add_request(PROMPTS[7], greedy())
     with pytest.raises(KeyboardInterrupt):
         engine.generate([PROMPTS[i] for i in (8, 6, 2, 3)], [greedy(n) for n in (1, 2, 10, 10)])
@@ -600,9 +632,10 @@ def test_an_interrupted_generate_leaves_nothing_of_its_own_behind(monkeypatch, n
     assert_drained(engine)
 
 
+@each_cache
 @interrupts
-def test_an_interrupted_step_can_be_called_again(monkeypatch, name, nth_call):
-    engine = interrupted_engine(monkeypatch, name, nth_call)
+def test_an_interrupted_step_can_be_called_again(monkeypatch, name, nth_call, caching):
+    engine = interrupted_engine(monkeypatch, caching, name, nth_call)
     wanted = {engine.add_request(PROMPTS[i], greedy(n)): expected(i, n) for i, n in ((8, 1), (6, 2), (2, 10), (3, 10))}
     outputs: dict[int, list[int]] = {}
     num_interrupts = 0
@@ -618,7 +651,7 @@ def test_an_interrupted_step_can_be_called_again(monkeypatch, name, nth_call):
 # ---- pools that others use, too
 
 
-@both_pools
+@each_pool
 def test_blocks_held_outside_stop_an_admission_with_an_error_until_they_are_free(caching):
     engine = make_engine(caching, 8, 4)
     outside = engine.pool.allocate(4)
@@ -630,7 +663,7 @@ def test_blocks_held_outside_stop_an_admission_with_an_error_until_they_are_free
     assert drain(engine) == {0: EXPECTED[2]}
 
 
-@both_pools
+@each_pool
 def test_blocks_held_outside_stop_a_running_request_with_an_error_until_they_are_free(caching):
     engine = make_engine(caching, 8, 4)
     outside = engine.pool.allocate(3)
@@ -644,7 +677,7 @@ def test_blocks_held_outside_stop_a_running_request_with_an_error_until_they_are
     assert drain(engine) == {0: EXPECTED[2], 1: EXPECTED[6]}
 
 
-@both_pools
+@each_pool
 def test_a_generate_that_blocks_held_outside_stop_gives_back_all_it_had(caching):
     engine = make_engine(caching, 8, 4)
     outside = engine.pool.allocate(3)
@@ -655,8 +688,9 @@ def test_a_generate_that_blocks_held_outside_stop_gives_back_all_it_had(caching)
     assert engine.generate([PROMPTS[2]], greedy()) == [EXPECTED[2]]
 
 
-def test_hits_that_somebody_holds_are_not_counted_as_free():
-    engine = make_engine(True, 8, 4)
+@each_cache
+def test_hits_that_somebody_holds_are_not_counted_as_free(caching):
+    engine = make_engine(caching, 8, 4)
     engine.generate([PROMPTS[0]], greedy(1))
     outside = engine.pool.lookup(PROMPTS[0])
     engine.pool.touch(outside)
@@ -666,9 +700,10 @@ def test_hits_that_somebody_holds_are_not_counted_as_free():
     assert_drained(engine)
 
 
-def test_hits_that_nobody_holds_are_not_handed_out_as_new_blocks():
+@each_cache
+def test_hits_that_nobody_holds_are_not_handed_out_as_new_blocks(caching):
     """Two of three free blocks are hits, so that two more cannot be had, though three are free."""
-    engine = make_engine(True, 8, 4)
+    engine = make_engine(caching, 8, 4)
     engine.generate([SHARED[:8]], greedy(1))
     outside = engine.pool.allocate(5)
     engine.add_request(SHARED[:16], greedy(1))
@@ -678,8 +713,9 @@ def test_hits_that_nobody_holds_are_not_handed_out_as_new_blocks():
     assert drain(engine) == {1: EXPECTED[0][:1]}
 
 
-def test_a_caching_pool_serves_one_engine_only():
-    engine = make_engine(True, 8, 4)
+@each_cache
+def test_a_caching_pool_serves_one_engine_only(caching):
+    engine = make_engine(caching, 8, 4)
     with pytest.raises(ValueError, match="another engine"):
         LLMEngine(MODEL, pool=engine.pool)
     assert engine.generate([PROMPTS[6]], greedy()) == [EXPECTED[6]]
