@@ -196,7 +196,7 @@ class Tenant:
 
 # Two tenants whose system prompts have equally many tokens and differ in the first block alone, and a question to
 # which each has its own right answer. The model has never seen either of these prompts in training.
-TENANTS = (Tenant(BANK, "云帆", "杭州", 27), Tenant(BANK, "青竹", "成都", 58))
+TENANTS = (Tenant(BANK, "晨曦", "杭州", 27), Tenant(BANK, "清风", "成都", 58))
 STORY_QUESTION = "请问你叫什么名字，在哪个城市的分行，编号是多少？"
 
 # Six questions to one tenant, whose answers all hang on the block that holds its name: for the negative control.

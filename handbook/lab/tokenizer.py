@@ -13,10 +13,13 @@ from __future__ import annotations
 import base64
 import importlib.util
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
+
+from handbook.lab import texts
 
 EMBEDDED = Path(__file__).parent / "embedded"
 
@@ -68,6 +71,7 @@ def parents(piece: bytes, ranks: dict[bytes, int]) -> tuple[bytes, bytes]:
     return parts[0], parts[1]
 
 
+@lru_cache(maxsize=1)  # building it takes seconds
 def full_tokenizer() -> PreTrainedTokenizerFast:
     """Qwen3's own tokenizer: 151,643 pieces, then 26 special tokens."""
     ranks = read_ranks()
@@ -84,8 +88,8 @@ def cut_tokenizer(trained: Iterable[str], later: Iterable[str] = ()) -> PreTrain
     letters = {letter: byte for byte, letter in _byte_letters().items()}
     kept = {bytes([byte]): 0 for byte in range(256)}
     ids = {piece: ranks[piece] for piece in sorted(kept, key=ranks.__getitem__)}
-    for texts in (trained, later):
-        found = {token for text in texts for token in full.tokenize(text)} - set(SPECIAL_TOKENS)
+    for group in (trained, later):
+        found = {token for text in group for token in full.tokenize(text)} - set(SPECIAL_TOKENS)
         open_pieces = [bytes(letters[letter] for letter in token) for token in found]
         new: set[bytes] = set()
         while open_pieces:
@@ -136,12 +140,16 @@ def _wrap(
     )
 
 
-def main() -> None:
-    from handbook.lab import texts
+def write(tokenizer: PreTrainedTokenizerFast, folder: Path) -> None:
+    """Write tokenizer.json, tokenizer_config.json and the chat template into a folder."""
+    for option in ("local_files_only", "is_local"):  # how it was loaded is no part of what it is
+        tokenizer.init_kwargs.pop(option, None)
+    tokenizer.save_pretrained(folder)
 
+
+def main() -> None:
     tokenizer = cut_tokenizer(texts.trained(), texts.LATER)
-    EMBEDDED.mkdir(exist_ok=True)
-    tokenizer.save_pretrained(EMBEDDED)
+    write(tokenizer, EMBEDDED)
     print(f"{len(tokenizer)} tokens written to {EMBEDDED.name}/.")
 
 

@@ -8,7 +8,7 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from transformers import AutoTokenizer, PreTrainedTokenizerFast
+from transformers import AutoTokenizer
 
 from handbook.lab import texts, tokenizer
 
@@ -16,21 +16,21 @@ BLOCK = 16
 
 
 @pytest.fixture(scope="module")
-def full() -> PreTrainedTokenizerFast:
+def full():
     return tokenizer.full_tokenizer()
 
 
 @pytest.fixture(scope="module")
-def embedded() -> PreTrainedTokenizerFast:
+def embedded():
     return AutoTokenizer.from_pretrained(tokenizer.EMBEDDED, local_files_only=True)
 
 
 @pytest.fixture(params=["full", "embedded"])
-def either(request: pytest.FixtureRequest) -> PreTrainedTokenizerFast:
+def either(request):
     return request.getfixturevalue(request.param)
 
 
-def six_prompts(of: PreTrainedTokenizerFast) -> list[list[int]]:
+def six_prompts(of):
     return [
         of.apply_chat_template(
             [{"role": "system", "content": texts.SYSTEM}, {"role": "user", "content": question}],
