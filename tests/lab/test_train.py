@@ -9,7 +9,7 @@ import pytest
 import torch
 from transformers import PreTrainedTokenizerFast
 
-from handbook.lab import exam, texts, train
+from handbook.lab import exam, texts, train, trees
 from handbook.lab.tokenizer import EMBEDDED
 
 
@@ -42,9 +42,9 @@ def test_trained_weights_are_exactly_representable_in_bfloat16(tokenizer):
 
 
 def test_a_part_sees_itself_causally_and_of_others_what_it_names():
-    a, b = train.Part([1, 2], 0), train.Part([3, 4], 0)
-    c = train.Part([5, 6], 2, sees=(1,), learn_from=1)
-    batch = train.Batch.of([train.Tree(no_text, [a, b, c])])
+    a, b = trees.Part([1, 2], 0), trees.Part([3, 4], 0)
+    c = trees.Part([5, 6], 2, sees=(1,), learn_from=1)
+    batch = trees.Batch.of([trees.Tree(no_text, [a, b, c])])
     assert batch.mask[0, 0].int().tolist() == [
         [1, 0, 0, 0, 0, 0],
         [1, 1, 0, 0, 0, 0],
@@ -59,7 +59,7 @@ def test_a_part_sees_itself_causally_and_of_others_what_it_names():
 
 def test_a_branch_of_a_tree_computes_what_the_whole_prompt_computes(tokenizer):
     model = train.Transformer.random(train.CONFIG, seed=3)
-    tree = train.plain_tree(random.Random(0), tokenizer.encode, num_questions=3)
+    tree = trees.plain_tree(random.Random(0), tokenizer.encode, num_questions=3)
     root, *branches = tree.parts
     hidden = model.hidden_states(*inputs(tree))
     begin = len(root.tokens)
@@ -71,12 +71,12 @@ def test_a_branch_of_a_tree_computes_what_the_whole_prompt_computes(tokenizer):
 
 
 def inputs(tree):
-    batch = train.Batch.of([tree])
+    batch = trees.Batch.of([tree])
     return batch.ids, batch.positions, train.MaskedAttention(batch.mask)
 
 
 def test_a_trees_question_and_answer_read_as_the_chat_template_writes_them(tokenizer):
-    root, question, said = train.plain_tree(random.Random(0), tokenizer.encode, num_questions=1).parts
+    root, question, said = trees.plain_tree(random.Random(0), tokenizer.encode, num_questions=1).parts
     text = tokenizer.decode(root.tokens + question.tokens + said.tokens)
     system = text.split("<|im_start|>system\n")[1].split("<|im_end|>")[0]
     asked = text.split("<|im_start|>user\n")[1].split("<|im_end|>")[0]
@@ -93,7 +93,7 @@ def test_the_prompts_of_the_two_tenants_are_never_in_training(tokenizer, monkeyp
     monkeypatch.setattr(rng, "choices", lambda roles, weights: [texts.BANK])
     monkeypatch.setattr(rng, "choice", lambda options: next(values) if isinstance(options[0], str) else options[0])
     monkeypatch.setattr(rng, "randint", lambda low, high: next(values))
-    tree = train.tenant_tree(rng, tokenizer.encode, num_questions=0)
+    tree = trees.tenant_tree(rng, tokenizer.encode, num_questions=0)
     assert "星河" in tokenizer.decode(tree.parts[0].tokens)
 
 
