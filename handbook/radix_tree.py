@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(eq=False, slots=True)
@@ -31,7 +32,7 @@ class Node:
     num_locks: int = 0  # those on this node itself
 
 
-def common_length(edge: list[Hashable], key: list[Hashable], start: int) -> int:
+def common_length(edge: list[Any], key: list[Any], start: int) -> int:
     """How many tokens edge and key[start:] share at their beginnings.
 
     Slices are compared, at the speed of C, and most edges agree whole. Otherwise the compared window doubles until it
@@ -64,7 +65,8 @@ class RadixCache:
 
         Returns the last node on the way, how many tokens of its edge agree, and how many tokens of key in all.
         """
-        key = list(key)
+        if not isinstance(key, list):
+            key = list(key)  # or its slices would never equal those of an edge
         node = self.root if start is None else start
         length, total = len(node.key), 0
         while total < len(key) and length == len(node.key) and (child := node.children.get(key[total])):
