@@ -377,7 +377,8 @@ ACCEPTED = {
         CLASS + "\n\n    def f(self):\n        give = 1\n        return give",
         GIVE,
     ],
-    "import a.b binds a": [MARK + "import os.path\nimport os", MARK + "import os.path", MARK + "SEP = os.sep"],
+    "import a.b binds a": [MARK + "import os.path", MARK + "SEP = os.sep"],
+    "import a.b and import a agree": [MARK + "import os.path\nimport os", MARK + "import os.path"],
     "an import may stand in a block": [
         MARK + "from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    from decimal import Decimal",
         MARK + "def f(x: Decimal): ...",
