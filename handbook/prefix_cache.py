@@ -10,6 +10,8 @@ may have a hash, and can be hit; `allocate` is the only place where a hash is lo
 Source: vLLM 0.33.0, `BlockPool` (block_pool.py) and `hash_block_tokens` (kv_cache_utils.py) in vllm/v1/core.
 """
 
+# Woven from notebooks/zh/03_hash_blocks.ipynb by make build: edit it there.
+
 from __future__ import annotations
 
 import hashlib
@@ -56,41 +58,6 @@ class PrefixCachingBlockPool(BlockPool):
             parent = hash_block(parent, token_ids[start : start + self.block_size])
             yield parent
 
-    def lookup(self, token_ids: Sequence[int], hashes: Sequence[bytes] | None = None) -> list[int]:
-        """The blocks of the longest cached prefix of token_ids, in order. Changes nothing, not even the queue."""
-        known = (hashes or [])[: len(token_ids) // self.block_size]
-        blocks: list[int] = []
-        for block_hash in chain(known, self._chain(known, token_ids)):
-            block = self.hash_to_block.get(block_hash)
-            if block is None:
-                break
-            blocks.append(block)
-        return blocks
-
-    def touch(self, blocks: Sequence[int]) -> None:
-        """Take a reference to each block; one that nobody held leaves the free queue."""
-        for block in blocks:
-            self._check_exists(block)
-        for block in blocks:
-            if self.ref_cnt[block] == 0:
-                del self.free_queue[block]
-            self.ref_cnt[block] += 1
-
-    def allocate(self, n: int) -> list[int] | None:
-        """Take n blocks from the head of the queue, least recently used first; content, and so the hash, is lost."""
-        blocks = BlockPool.allocate(self, n)
-        for block in blocks or []:
-            self.copies.discard(block)
-            block_hash = self.block_hash[block]
-            if block_hash is not None:
-                del self.hash_to_block[block_hash]
-                self.block_hash[block] = None
-        return blocks
-
-    def free(self, blocks: Sequence[int]) -> None:
-        """Give back one reference to each block, the last first, so that a child is forgotten before its parent."""
-        BlockPool.free(self, blocks[::-1])
-
     def cache_blocks(
         self, token_ids: Sequence[int], block_ids: list[int], num_computed: int, hashes: Sequence[bytes] | None = None
     ) -> list[int]:
@@ -124,6 +91,41 @@ class PrefixCachingBlockPool(BlockPool):
         if self.ref_cnt[block] == 0:
             raise ValueError(f"block {block} is held by nobody; only a block that a request holds can be registered.")
         return self.block_hash[block] is not None or block in self.copies
+
+    def free(self, blocks: Sequence[int]) -> None:
+        """Give back one reference to each block, the last first, so that a child is forgotten before its parent."""
+        BlockPool.free(self, blocks[::-1])
+
+    def lookup(self, token_ids: Sequence[int], hashes: Sequence[bytes] | None = None) -> list[int]:
+        """The blocks of the longest cached prefix of token_ids, in order. Changes nothing, not even the queue."""
+        known = (hashes or [])[: len(token_ids) // self.block_size]
+        blocks: list[int] = []
+        for block_hash in chain(known, self._chain(known, token_ids)):
+            block = self.hash_to_block.get(block_hash)
+            if block is None:
+                break
+            blocks.append(block)
+        return blocks
+
+    def touch(self, blocks: Sequence[int]) -> None:
+        """Take a reference to each block; one that nobody held leaves the free queue."""
+        for block in blocks:
+            self._check_exists(block)
+        for block in blocks:
+            if self.ref_cnt[block] == 0:
+                del self.free_queue[block]
+            self.ref_cnt[block] += 1
+
+    def allocate(self, n: int) -> list[int] | None:
+        """Take n blocks from the head of the queue, least recently used first; content, and so the hash, is lost."""
+        blocks = BlockPool.allocate(self, n)
+        for block in blocks or []:
+            self.copies.discard(block)
+            block_hash = self.block_hash[block]
+            if block_hash is not None:
+                del self.hash_to_block[block_hash]
+                self.block_hash[block] = None
+        return blocks
 
     def record(self, num_tokens: int, num_hits: int) -> None:
         """Count one request's look-up: num_tokens looked up, num_hits of them found."""
