@@ -128,35 +128,30 @@ class RadixBlockPool(BlockPool):
         num_cached = self._num_cached(block_ids, num_full)
         if num_cached == num_full:
             return block_ids
-        key, blocks = self._pages(token_ids, num_cached, num_full), block_ids[num_cached:num_full]
+        key, blocks = self._pages(token_ids, num_cached, num_full), list(block_ids[num_cached:num_full])
         if any(self.ref_cnt[block] == 0 for block in blocks) or len(set(blocks)) < len(blocks):
             raise ValueError(f"blocks {blocks} must be different ones that the request holds; allocate them first.")
-        held = (
-            self._end(block_ids[num_cached - 1], self._pages(token_ids, num_cached - 1, num_cached))
-            if num_cached
-            else None
-        )
-        if held is not None and held.lock_ref == 1 and not held.children:
-            self.tree.grow(held, key, blocks)
-            self._lie_in(held, blocks)
-            return block_ids
+        held = self._end(token_ids, block_ids, num_cached) if num_cached else None
         node, length, num_present = self.tree.find(key, held)
         node = self._split(node, length)
         if num_present > 0:
-            block_ids = self.tree.slots(node) + block_ids[num_cached + num_present :]
+            block_ids = list(block_ids)
+            block_ids[num_cached : num_cached + num_present] = self.tree.slots(node, held)
         if num_present < len(key):
             node = self.tree.add(node, key[num_present:], blocks[num_present:])
             self._lie_in(node, node.value)
         self.tree.inc_lock_ref(node)
-        if held is not None:
+        if held:
             self.tree.dec_lock_ref(held)
+            self._lie_in(held, self.tree.join(held))  # requests side by side would leave a chain of short edges
         for block in block_ids[num_cached : num_cached + num_present]:
             self.ref_cnt[block] += 1
         BlockPool.free(self, blocks[:num_present])
         return block_ids
 
-    def _end(self, block: int, page: list[Hashable]) -> Node:
-        """The node where the registered beginning of a table ends, by its last block and the tokens of that."""
+    def _end(self, token_ids: Sequence[int], block_ids: Sequence[int], num_cached: int) -> Node:
+        """The node where the registered beginning of a table ends."""
+        block, page = block_ids[num_cached - 1], self._pages(token_ids, num_cached - 1, num_cached)
         node = self.node_of[block]
         if node is None or node.value[-1] != block or node.key[-1:] != page or not node.num_locks:
             raise ValueError(f"block {block} is not the end of a prefix that a table holds, with the tokens {page}.")

@@ -32,6 +32,11 @@ class Node:
     num_locks: int = 0  # those on this node itself
 
 
+def as_list(items: Sequence[Any]) -> list[Any]:
+    """items, copied if they are no list, whose slices would never equal those of an edge."""
+    return items if isinstance(items, list) else list(items)
+
+
 def common_length(edge: list[Any], key: list[Any], start: int) -> int:
     """How many tokens edge and key[start:] share at their beginnings.
 
@@ -65,8 +70,7 @@ class RadixCache:
 
         Returns the last node on the way, how many tokens of its edge agree, and how many tokens of key in all.
         """
-        if not isinstance(key, list):
-            key = list(key)  # or its slices would never equal those of an edge
+        key = as_list(key)
         node = self.root if start is None else start
         length, total = len(node.key), 0
         while total < len(key) and length == len(node.key) and (child := node.children.get(key[total])):
@@ -101,10 +105,11 @@ class RadixCache:
             raise ValueError(f"{node} is not in this tree; if it was evicted since its match, match the key again.")
         return path
 
-    def slots(self, node: Node) -> list[int]:
-        """The KV slots of the whole prefix that ends at node."""
+    def slots(self, node: Node, above: Node | None = None) -> list[int]:
+        """The KV slots of the prefix that ends at node, without those up to `above`."""
+        path = self.path(node)
         slots: list[int] = []
-        for each in reversed(self.path(node)):
+        for each in reversed(path[: path.index(above or self.root)]):
             slots += each.value
         return slots
 
@@ -131,6 +136,7 @@ class RadixCache:
         """
         if len(key) != len(value):
             raise ValueError(f"{len(key)} tokens with {len(value)} slots: give one slot for each token.")
+        key, value = as_list(key), as_list(value)
         node, length, num_present = self.find(key)
         node = self.split(node, length)
         if num_present < len(key):
@@ -138,9 +144,9 @@ class RadixCache:
         self._use(node)
         return num_present
 
-    def add(self, parent: Node, key: Sequence[Hashable], value: Sequence[int]) -> Node:
-        """A new leaf under parent, which has no child with key's first token."""
-        leaf = parent.children[key[0]] = Node(list(key), list(value), parent)
+    def add(self, parent: Node, key: list[Hashable], value: list[int]) -> Node:
+        """A new leaf under parent, which has no child with key's first token. The lists are the leaf's from now on."""
+        leaf = parent.children[key[0]] = Node(key, value, parent)
         self.lru[leaf] = None
         self.evictable_size += len(leaf.key)
         return leaf
@@ -168,15 +174,20 @@ class RadixCache:
                 self.protected_size -= len(each.key)
                 self.evictable_size += len(each.key)
 
-    def grow(self, leaf: Node, key: Sequence[Hashable], value: Sequence[int]) -> None:
-        """Lengthen the edge of a leaf that has one lock, the caller's: a decode step, at a cost that never grows."""
-        if leaf.children or leaf.lock_ref != 1 or len(key) != len(value):
-            raise ValueError(
-                f"{leaf} cannot grow by {len(key)} tokens with {len(value)} slots: it needs one lock, no child."
-            )
-        leaf.key += key
-        leaf.value += value
-        self.protected_size += len(key)
+    def join(self, node: Node) -> list[int]:
+        """Undo a split that no lock needs: node takes over the edge of its only child, a leaf that has all its locks.
+
+        Returns the slots that it took over; none if it was not so, or if node is the root.
+        """
+        if node is self.root or len(node.children) != 1 or node.num_locks > 0 or node.lock_ref == 0:
+            return []
+        (leaf,) = node.children.values()
+        if leaf.children:
+            return []
+        node.key += leaf.key
+        node.value += leaf.value
+        node.num_locks, node.children, leaf.parent = leaf.num_locks, {}, None
+        return leaf.value
 
     def evict(self, num_tokens: int) -> list[int]:
         """Remove least recently used leaves, whole, until num_tokens slots are free or all is locked; those slots."""

@@ -249,6 +249,44 @@ def test_who_locked_an_edge_holds_all_of_it_when_others_split_it():
     assert tree.slots(node) == [1, 102, 203, 304]
 
 
+def test_a_join_undoes_a_split():
+    tree = filled([1, 2, 3, 4])
+    _, leaf = tree.match_prefix([1, 2, 3, 4])
+    tree.inc_lock_ref(leaf)
+    _, upper = tree.match_prefix([1, 2])
+    assert tree.join(upper) == [203, 304]
+    tree.check_invariants()
+    assert (upper.key, upper.value, upper.children) == ([1, 2, 3, 4], [1, 102, 203, 304], {})
+    tree.dec_lock_ref(upper)
+    tree.check_invariants()
+    with pytest.raises(ValueError, match="not in this tree"):
+        tree.inc_lock_ref(leaf)
+
+
+def test_only_a_leaf_that_has_all_the_locks_is_joined():
+    tree = filled([1, 2, 3, 4])
+    end, middle, upper = (tree.match_prefix([1, 2, 3, 4][:n])[1] for n in (4, 3, 2))
+    cases: list[tuple[list[Node], Node]] = [([], middle), ([end], upper), ([end, middle], middle), ([end], end)]
+    for locked, joined in cases:
+        for node in locked:
+            tree.inc_lock_ref(node)
+        before = state(tree)
+        assert tree.join(joined) == []
+        assert state(tree) == before
+        for node in locked:
+            tree.dec_lock_ref(node)
+
+
+def test_a_node_with_two_children_and_the_root_are_not_joined():
+    tree = filled([1, 2, 3], [1, 2, 4])
+    tree.inc_lock_ref(tree.match_prefix([1, 2, 3])[1])
+    only_child = filled([1])
+    only_child.inc_lock_ref(only_child.match_prefix([1])[1])
+    assert (tree.join(tree.find([1, 2])[0]), only_child.join(only_child.root)) == ([], [])
+    tree.check_invariants()
+    only_child.check_invariants()
+
+
 # ---- locks
 
 
@@ -354,9 +392,6 @@ WRONG_CALLS = {
     "unlock what nobody locks": (lambda t, n: t.dec_lock_ref(n["free"]), "not locked itself"),
     "unlock what is locked for its child": (lambda t, n: t.dec_lock_ref(n["above"]), "not locked itself"),
     "unlock the root": (lambda t, n: t.dec_lock_ref(t.root), "not locked itself"),
-    "grow a node with children": (lambda t, n: t.grow(n["above"], [6], [6]), "cannot grow"),
-    "grow a node without a lock": (lambda t, n: t.grow(n["free"], [6], [6]), "cannot grow"),
-    "grow without slots": (lambda t, n: t.grow(n["locked"], [6], []), "1 tokens with 0 slots"),
 }
 
 
@@ -381,13 +416,6 @@ def test_a_token_that_cannot_be_hashed_is_an_error_and_changes_nothing():
         with pytest.raises(TypeError, match="unhashable"):
             tree.match_prefix(key)
     assert state(tree) == before
-
-
-def test_a_leaf_that_two_lock_cannot_grow():
-    tree, nodes = busy_tree()
-    tree.inc_lock_ref(nodes["locked"])
-    with pytest.raises(ValueError, match="cannot grow"):
-        tree.grow(nodes["locked"], [6], [6])
 
 
 def lock_too_little(tree: RadixCache, nodes: dict[str, Node]) -> None:
@@ -519,16 +547,3 @@ def test_a_split_copies_the_part_that_was_matched_alone():
     key, value = whole.key, whole.value
     tree.match_prefix([0, 1, 2])
     assert (whole.key is key, whole.value is value, len(key), len(value)) == (True, True, 997, 997)
-
-
-def test_growing_a_leaf_executes_the_same_lines_at_any_length():
-    counts = []
-    for num_tokens in (10, 100_000):
-        tree = RadixCache()
-        tree.insert(range(num_tokens), range(num_tokens))
-        _, leaf = tree.match_prefix(range(num_tokens))
-        tree.inc_lock_ref(leaf)
-        counts.append(lines(tree.grow, leaf, [1], [1]))
-        tree.check_invariants()
-        assert tree.protected_size == num_tokens + 1
-    assert counts[0] == counts[1]

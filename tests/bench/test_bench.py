@@ -7,9 +7,11 @@ import json
 import pytest
 
 from handbook.prefix_cache import PrefixCachingBlockPool
-from tests.bench import __main__, blocks, streams
+from handbook.radix_tree import Node, RadixCache
+from tests.bench import __main__, blocks, counting, streams, tree
 from tests.bench.measure import Row, in_turns
 from tests.naive.plain_block_pool import PlainBlockPool
+from tests.naive.plain_radix import PlainNode, PlainRadixCache
 
 
 def hit_rate(stream: streams.Stream, num_blocks: int) -> float:
@@ -40,14 +42,33 @@ def test_both_contestants_serve_a_bounded_stream_with_the_same_hits():
     assert hits[0] == hits[1] > 0
 
 
+def test_both_trees_serve_a_bounded_stream_with_the_same_hits():
+    work = tree.work_of(streams.small(400))
+    hits = tree.serve(RadixCache(), work, 9000), tree.serve(PlainRadixCache(), work, 9000)
+    assert hits[0] == hits[1] > 0
+
+
+def test_comparisons_and_visits_are_counted_for_both_trees():
+    for cache, node in ((RadixCache(), Node), (PlainRadixCache(), PlainNode)):
+        cache.insert([counting.CountingToken(token) for token in range(5)], range(5))
+        key = [counting.CountingToken(token) for token in range(5)]
+        assert counting.comparisons(cache.match_prefix, key) >= 5
+        assert counting.visits(node, cache.match_prefix, key) >= 1
+        assert counting.visits(node, cache.evict, 1) >= 1
+
+
 @pytest.mark.parametrize(
     "row",
     [
         lambda: blocks.stream_row("tiny", streams.growth(20), 100, rounds=2),
         lambda: blocks.growth_row(30, rounds=2, num_timed=10),
         lambda: blocks.decode_row(40, rounds=2),
+        lambda: tree.stream_row("tiny", streams.growth(20), 900, "2 times", rounds=2),
+        lambda: tree.growth_row(30, "2 us", rounds=2, num_timed=10),
+        lambda: tree.deep_path_row(rounds=2, num_requests=4),
+        lambda: tree.decode_row(40, rounds=2, num_new=10),
     ],
-    ids=["stream", "growth", "decode"],
+    ids=["stream", "growth", "decode", "tree stream", "tree growth", "tree deep path", "tree decode"],
 )
 def test_a_row_holds_the_times_of_both(row):
     assert row().microseconds.keys() == {"plain", "handbook"}

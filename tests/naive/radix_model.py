@@ -86,3 +86,77 @@ def contents(tree: Any) -> dict[Prefix, int]:
         found |= {(*prefix, *node.key[: i + 1]): slot for i, slot in enumerate(node.value)}
         nodes += [((*prefix, *node.key), child) for child in node.children.values()]
     return found
+
+
+class NaiveRadixPool:
+    """The pool on top of it: a page is a token of the model, and each table holds one lock."""
+
+    def __init__(self, num_blocks: int, page_size: int) -> None:
+        self.page_size = page_size
+        self.cache = NaiveRadixCache()
+        self.holders = [0] * num_blocks
+        self.queue = list(range(num_blocks))
+
+    def pages(self, token_ids: Sequence[Any], num_tokens: int) -> Prefix:
+        """The whole pages of the first num_tokens tokens: tuples, or the tokens themselves where a page is one."""
+        starts = range(0, num_tokens - self.page_size + 1, self.page_size)
+        if self.page_size == 1:
+            return tuple(token_ids[:num_tokens])
+        return tuple(tuple(token_ids[start : start + self.page_size]) for start in starts)
+
+    def registered(self, table: Sequence[int]) -> Prefix:
+        """The longest prefix whose slots a table begins with."""
+        prefixes = [prefix for prefix in self.cache.slot if self.cache.slots(prefix) == list(table[: len(prefix)])]
+        return max(prefixes, key=len, default=())
+
+    def lookup(self, token_ids: Sequence[Any]) -> list[int]:
+        return self.cache.slots(self.cache.cached(self.pages(token_ids, len(token_ids))))
+
+    def touch(self, blocks: Sequence[int]) -> None:
+        prefix = self.registered(blocks)
+        if prefix:
+            self.cache.ends.add(prefix)
+            self.cache.lock(prefix)
+        for block in blocks:
+            self.holders[block] += 1
+
+    def allocate(self, n: int) -> list[int] | None:
+        if n > len(self.queue) + len(self.cache.lru):
+            return None
+        self.queue += self.cache.evict(n - len(self.queue))
+        blocks, self.queue = self.queue[:n], self.queue[n:]
+        for block in blocks:
+            self.holders[block] = 1
+        return blocks
+
+    def free(self, table: Sequence[int]) -> None:
+        prefix = self.registered(table)
+        if prefix:
+            self.cache.unlock(prefix)
+        for block in table:
+            self.holders[block] -= 1
+        self.queue += table[len(prefix) :]
+
+    def cache_blocks(self, token_ids: Sequence[Any], table: list[int], num_computed: int) -> list[int]:
+        key, before = self.pages(token_ids, num_computed), self.registered(table)
+        if len(key) <= len(before):
+            return table
+        num_present = self.cache.insert(key, table[: len(key)])
+        self.cache.lock(key)
+        if before:
+            self.cache.unlock(before)
+            self.forget_end(before)
+        duplicates = table[len(before) : num_present]
+        table = self.cache.slots(key) + table[len(key) :]
+        for block in duplicates:
+            self.holders[block] = 0
+        for block in table[len(before) : num_present]:
+            self.holders[block] += 1
+        self.queue += duplicates
+        return table
+
+    def forget_end(self, prefix: Prefix) -> None:
+        """An end that no table needs, with one edge below it that is a leaf, is none any more."""
+        below = [end for end in self.cache.ends if len(end) > len(prefix) and end[: len(prefix)] == prefix]
+        if len(below) == 1 and prefix not in self.cache.locks:
+            self.cache.ends.remove(prefix)
