@@ -177,7 +177,7 @@ def contact_sheet(height: float, scenes: Sequence[Sequence[Mark]]) -> bytes:
         for mark in scene:
             mark.plot(axes, 72 / dpi)
     png, small = io.BytesIO(), io.BytesIO()
-    figure.savefig(png, format="png", metadata={"Software": None})
+    figure.savefig(png, format="png")
     palette = PIL.Image.open(png).convert("RGB").quantize(256, dither=PIL.Image.Dither.NONE)  # a third of the bytes
     palette.save(small, "png", optimize=True)
     return small.getvalue()
