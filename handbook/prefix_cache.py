@@ -46,13 +46,13 @@ class PrefixCachingBlockPool(BlockPool):
 
     def block_hashes(self, token_ids: Sequence[int]) -> list[bytes]:
         """One hash for each full block of token_ids; equal hash means equal whole prefix."""
-        return list(self._chain([], token_ids))
+        return list(self._hashes_after([], token_ids))
 
     def extend_hashes(self, hashes: list[bytes], token_ids: Sequence[int]) -> None:
         """Append the hashes of the full blocks that `hashes`, a request's list so far, does not cover yet."""
-        hashes.extend(self._chain(hashes, token_ids))
+        hashes.extend(self._hashes_after(hashes, token_ids))
 
-    def _chain(self, known: Sequence[bytes], token_ids: Sequence[int]) -> Iterator[bytes]:
+    def _hashes_after(self, known: Sequence[bytes], token_ids: Sequence[int]) -> Iterator[bytes]:
         parent = known[-1] if known else ROOT
         for start in range(len(known) * self.block_size, len(token_ids) - self.block_size + 1, self.block_size):
             parent = hash_block(parent, token_ids[start : start + self.block_size])
@@ -100,7 +100,7 @@ class PrefixCachingBlockPool(BlockPool):
         """The blocks of the longest cached prefix of token_ids, in order. Changes nothing, not even the queue."""
         known = (hashes or [])[: len(token_ids) // self.block_size]
         blocks: list[int] = []
-        for block_hash in chain(known, self._chain(known, token_ids)):
+        for block_hash in chain(known, self._hashes_after(known, token_ids)):
             block = self.hash_to_block.get(block_hash)
             if block is None:
                 break
