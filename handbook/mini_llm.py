@@ -2,9 +2,8 @@
 
 The idea: a token's hidden state passes through equal layers, each attention then SwiGLU, both behind an
 RMSNorm and added to what was there. Only attention looks at other tokens, and all it needs of them is
-their K and V. So the model hands its q, k and v to a `KVCache`, which decides where K and V live and
-what is attended to: nothing stored (`NoCache`), one contiguous tensor (`ContiguousKVCache`), or the
-blocks of `handbook.paged`. Every cache must give the same logits: that is what this course is about.
+their K and V. So the model hands its q, k and v to a `KVCache` (`handbook.attention`), which decides where
+K and V live. Every cache must give the same logits: that is what this course is about.
 
 Shapes use B batch, T tokens of this call, H query heads, KV heads of K and V, D head_dim.
 Source: Qwen3 technical report (arXiv 2505.09388); tensor names as in transformers' `Qwen3ForCausalLM`.
@@ -14,12 +13,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Protocol
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from handbook.attention import ContiguousKVCache, KVCache, NoCache
 from handbook.checkpoint import check_tensors, read_config, read_tensors
 
 
@@ -71,47 +70,6 @@ class Qwen3Config:
             )
         if self.head_dim % 2:
             raise ValueError(f"head_dim {self.head_dim} must be even: rotary embedding turns pairs of dimensions.")
-
-
-class KVCache(Protocol):
-    """Where K and V of earlier tokens come from and where those of new tokens go."""
-
-    def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """Store k, v `[B, KV, T, D]`; return softmax(q K^T / sqrt(D)) V, causal, as `[B, H, T, D]` like q."""
-        ...
-
-
-def causal_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Attention of the LAST tokens of a sequence: q `[B, H, T, D]` over k, v `[B, KV, S, D]` with S >= T."""
-    new, context = q.shape[-2], k.shape[-2]
-    if new == 1:  # one query sees everything
-        return F.scaled_dot_product_attention(q, k, v, enable_gqa=True)
-    if new == context:
-        return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
-    # Query i stands at position context - new + i and sees positions up to its own.
-    mask = torch.ones(new, context, dtype=torch.bool, device=q.device).tril(context - new)
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, enable_gqa=True)
-
-
-class NoCache:
-    """Keeps nothing: each call is a whole sequence by itself."""
-
-    def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        return causal_attention(q, k, v)
-
-
-class ContiguousKVCache:
-    """K and V of one batch in one tensor a layer, grown at its end: the textbook cache."""
-
-    def __init__(self) -> None:
-        self._layers: dict[int, tuple[Tensor, Tensor]] = {}
-
-    def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        if layer in self._layers:
-            old_k, old_v = self._layers[layer]
-            k, v = torch.cat((old_k, k), dim=-2), torch.cat((old_v, v), dim=-2)
-        self._layers[layer] = (k, v)
-        return causal_attention(q, k, v)
 
 
 class RMSNorm(nn.Module):

@@ -19,7 +19,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from handbook.mini_llm import Qwen3Config, causal_attention
+from handbook.attention import causal_attention
+from handbook.mini_llm import Qwen3Config
 
 
 class BlockPool:

@@ -13,13 +13,11 @@ import transformers
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from handbook.attention import ContiguousKVCache, NoCache, causal_attention
 from handbook.mini_llm import (
-    ContiguousKVCache,
-    NoCache,
     Qwen3Config,
     RMSNorm,
     Transformer,
-    causal_attention,
     generate,
 )
 

@@ -9,7 +9,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handbook.mini_llm import ContiguousKVCache, Qwen3Config, Transformer
+from handbook.attention import ContiguousKVCache
+from handbook.mini_llm import Qwen3Config, Transformer
 from handbook.paged import BlockPool, PagedBatch, PagedKVCache, Span
 
 # ---- the pool

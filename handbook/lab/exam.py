@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from handbook.attention import causal_attention
 from handbook.lab import texts
 from handbook.lab.models import LoadedModel
-from handbook.mini_llm import causal_attention
 
 BLOCK = 16
 MAX_TOKENS = 24

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import Mock
+
 import pytest
 
 from handbook.lab.timing import bare_prefill, medians, time_to_first_token
@@ -20,7 +22,11 @@ def test_functions_are_called_in_turns_and_their_medians_are_taken():
     calls = []
 
     def measure(name, values):
-        return lambda repeat: calls.append((name, repeat)) or values[repeat]
+        def call(repeat):
+            calls.append((name, repeat))
+            return values[repeat]
+
+        return call
 
     result = medians({"a": measure("a", [3.0, 1.0, 100.0]), "b": measure("b", [5.0, 4.0, 6.0])}, repeats=3)
     assert calls == [("a", 0), ("b", 0), ("a", 1), ("b", 1), ("a", 2), ("b", 2)]
@@ -36,11 +42,10 @@ def test_a_bare_prefill_computes_what_is_not_cached_and_gives_its_blocks_back(en
     prompt = list(range(10))
     time_to_first_token(engine, prompt)
     cached = engine.pool.lookup(prompt[:-1])
-    computed = []
-    original = engine.model.hidden_states
-    monkeypatch.setattr(engine.model, "hidden_states", lambda ids, *rest: computed.append(ids) or original(ids, *rest))
+    hidden_states = Mock(wraps=engine.model.hidden_states)
+    monkeypatch.setattr(engine.model, "hidden_states", hidden_states)
     assert bare_prefill(engine, prompt, cached) > 0
-    assert [ids.tolist() for ids in computed] == [[[8, 9]]]
+    assert [call.args[0].tolist() for call in hidden_states.call_args_list] == [[[8, 9]]]
     assert engine.pool.num_free == 8
     engine.pool.check_invariants()
 
