@@ -68,6 +68,11 @@ def test_nothing_is_cut_off_by_default():
     assert set(draws(SamplingParams(temperature=1.0, seed=0), 500, torch.zeros(30))) == set(range(30))
 
 
+def test_top_p_keeps_the_fewest_tokens_that_reach_it():
+    """Of two equal tokens one alone has a half."""
+    assert len(set(draws(SamplingParams(temperature=1.0, top_p=0.5, seed=0), 50, torch.zeros(2)))) == 1
+
+
 def test_bfloat16_logits_are_drawn_from_like_any_others():
     params = SamplingParams(temperature=1.0, seed=0)
     assert draws(params, 50, LOGITS.bfloat16()) == draws(params, 50)
