@@ -94,10 +94,8 @@ class Module:
 
 def _indented(lines: list[str], tree: ast.Module) -> list[str]:
     """The lines one level deeper, but for those that begin inside a string literal. Ruff moves docstrings."""
-    inside: set[int] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant | ast.JoinedStr):
-            inside.update(range(node.lineno, node.end_lineno or 0))
+    literals = [node for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    inside = {index for node in literals for index in range(node.lineno, node.end_lineno or 0)}
     return [line if index in inside else f"    {line}" for index, line in enumerate(lines)]
 
 
