@@ -440,7 +440,7 @@ def test_the_largest_request_that_is_taken_runs(caching, block_size, num_blocks)
 
 def state(engine: Any) -> Any:
     queues = [[(r.request_id, r.token_ids, r.block_table) for r in q] for q in (engine.waiting, engine.running)]
-    return pickle.dumps((queues, engine.pool, engine.step_log))
+    return pickle.dumps((queues, engine.pool, engine.step_log, engine._next_id))
 
 
 WRONG_CALLS: dict[str, tuple[Callable[[Any], Any], type[Exception], str]] = {
