@@ -41,13 +41,13 @@ def common_length(edge: list[Any], key: list[Any], start: int) -> int:
     """How many tokens edge and key[start:] share at their beginnings.
 
     Slices are compared, at the speed of C, and most edges agree whole. Otherwise the compared window doubles until it
-    holds the first difference, and is halved down to it: time in proportion to the result, however long the edge.
+    holds the first difference, and is halved down to it: time in proportion to the key, however long the edge.
     """
     if edge == key[start : start + len(edge)]:
         return len(edge)
-    low, high, most = 0, 1, min(len(edge), len(key) - start)
-    while low < most and edge[low:high] == key[start + low : start + high]:
-        low, high = high, min(2 * high, most)
+    low, high = 0, 1
+    while edge[low:high] == key[start + low : start + high]:
+        low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
         if edge[low:middle] == key[start + low : start + middle]:

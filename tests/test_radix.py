@@ -21,6 +21,11 @@ from tests.bench.counting import lines, visits
 from tests.naive.radix_model import NaiveRadixPool, contents
 
 few_tokens = st.lists(st.integers(0, 1), max_size=10)  # two different tokens, so that prefixes are often shared
+BASES = [0, 1, 1, 0, 1, 0, 0, 0, 1, 1], [0, 1, 1, 0, 0, 1, 1, 1, 0, 1]
+# Beginnings of two sequences, that long edges come about and are left at every place.
+keys = few_tokens | st.builds(
+    lambda base, length, tail: base[:length] + tail, st.sampled_from(BASES), st.integers(1, 10), few_tokens
+)
 
 
 def state(pool: RadixBlockPool) -> bytes:
@@ -41,7 +46,7 @@ def cached(pool: RadixBlockPool, token_ids: list[int]) -> list[int]:
 class PoolAgainstModel(RuleBasedStateMachine):
     """Requests come, compute in pieces, grow and go, on the pool and on the model; after each operation both agree."""
 
-    @initialize(num_blocks=st.integers(1, 10), page_size=st.sampled_from([1, 1, 2, 3]))
+    @initialize(num_blocks=st.sampled_from([2, 7, 12, 20, 30]), page_size=st.sampled_from([1, 1, 2, 3]))
     def start(self, num_blocks, page_size):
         self.pool = RadixBlockPool(num_blocks * page_size, page_size)
         self.model = NaiveRadixPool(num_blocks, page_size)
@@ -57,8 +62,12 @@ class PoolAgainstModel(RuleBasedStateMachine):
         self.pool.free(table)
         self.model.free(table)
 
-    @rule(token_ids=few_tokens.filter(len))
-    def admit(self, token_ids):
+    @rule(
+        token_ids=keys.filter(len),
+        computes=st.sampled_from([True, True, False]),
+        finishes=st.sampled_from([False, False, True]),
+    )
+    def admit(self, token_ids, computes, finishes):
         hits = self.pool.lookup(token_ids[:-1])
         assert hits == self.model.lookup(token_ids[:-1])
         self.pool.touch(hits)
@@ -69,6 +78,15 @@ class PoolAgainstModel(RuleBasedStateMachine):
             return
         num_computed = len(hits) * self.pool.block_size
         self.requests.append({"tokens": token_ids, "table": hits + blocks, "computed": num_computed})
+        if computes:
+            self.compute(-1, len(token_ids))
+        if finishes:
+            self.finish(-1)
+
+    @precondition(lambda self: self.requests)
+    @rule(number=st.integers(0, 99), computes=st.booleans())
+    def admit_the_same_again(self, number, computes):
+        self.admit(list(self.requests[number % len(self.requests)]["tokens"]), computes, False)
 
     @precondition(lambda self: self.requests)
     @rule(number=st.integers(0, 99), num_tokens=st.integers(0, 5))
@@ -80,8 +98,8 @@ class PoolAgainstModel(RuleBasedStateMachine):
         assert request["table"] == self.model.cache_blocks(request["tokens"], table, request["computed"])
 
     @precondition(lambda self: self.requests)
-    @rule(number=st.integers(0, 99), token=st.integers(0, 1))
-    def grow(self, number, token):
+    @rule(number=st.integers(0, 99), token=st.integers(0, 1), computes=st.booleans())
+    def grow(self, number, token, computes):
         request = self.requests[number % len(self.requests)]
         if len(request["tokens"]) == len(request["table"]) * self.pool.block_size:
             blocks = self.allocate(1)
@@ -89,13 +107,15 @@ class PoolAgainstModel(RuleBasedStateMachine):
                 return
             request["table"] += blocks
         request["tokens"].append(token)
+        if computes:
+            self.compute(number, 1)
 
     @precondition(lambda self: self.requests)
     @rule(number=st.integers(0, 99))
     def finish(self, number):
         self.free(self.requests.pop(number % len(self.requests))["table"])
 
-    @rule(token_ids=few_tokens)
+    @rule(token_ids=keys)
     def hold(self, token_ids):
         hits = self.pool.lookup(token_ids)
         self.pool.touch(hits)
@@ -107,13 +127,7 @@ class PoolAgainstModel(RuleBasedStateMachine):
     def release(self, number):
         self.free(self.holders.pop(number % len(self.holders)))
 
-    @rule(n=st.integers(0, 4))
-    def allocate_and_free(self, n):
-        blocks = self.allocate(n)
-        if blocks is not None:
-            self.free(blocks)
-
-    @rule(token_ids=few_tokens)
+    @rule(token_ids=keys)
     def look_up(self, token_ids):
         before = state(self.pool)
         assert self.pool.lookup(token_ids) == self.model.lookup(token_ids)
@@ -133,7 +147,7 @@ class PoolAgainstModel(RuleBasedStateMachine):
 
 
 TestPoolAgainstModel = PoolAgainstModel.TestCase
-TestPoolAgainstModel.settings = settings(max_examples=200, stateful_step_count=30, deadline=None)
+TestPoolAgainstModel.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
 
 
 @given(st.lists(few_tokens.filter(len), max_size=12), st.integers(2, 6))

@@ -17,6 +17,11 @@ from tests.naive.plain_radix import PlainNode, PlainRadixCache
 from tests.naive.radix_model import NaiveRadixCache, Prefix, contents
 
 few_tokens = st.lists(st.integers(0, 1), max_size=10)  # two different tokens, so that prefixes are often shared
+BASES = [0, 1, 1, 0, 1, 0, 0, 0, 1, 1], [0, 1, 1, 0, 0, 1, 1, 1, 0, 1]
+# Beginnings of two sequences, that long edges come about and are left at every place.
+keys = few_tokens | st.builds(
+    lambda base, length, tail: base[:length] + tail, st.sampled_from(BASES), st.integers(1, 10), few_tokens
+)
 
 
 def state(tree: RadixCache) -> bytes:
@@ -45,8 +50,8 @@ class TreeAgainstModels(RuleBasedStateMachine):
         self.nodes: list[tuple[Any, Any, Prefix, int | None]] = []  # of the tree, of the plain version, prefix, slot
         self.locked: list[int] = []  # of these
 
-    @rule(key=few_tokens)
-    def match(self, key):
+    @rule(key=keys, locks=st.booleans())
+    def match(self, key, locks):
         slots, node = self.tree.match_prefix(key)
         assert slots == self.model.match(key)
         plain_slots, plain_node = self.plain.match_prefix(key)
@@ -54,15 +59,17 @@ class TreeAgainstModels(RuleBasedStateMachine):
         prefix = self.model.cached(key)
         assert self.tree.slots(node) == slots
         self.nodes.append((node, plain_node, prefix, self.model.slot.get(prefix)))
+        if locks:
+            self.lock(-1)
 
-    @rule(key=few_tokens)
+    @rule(key=keys)
     def insert(self, key):
         value = list(range(self.next_slot, self.next_slot + len(key)))
         self.next_slot += len(key)
         num_present = self.tree.insert(key, value)
         assert num_present == self.model.insert(key, value) == self.plain.insert(key, value)
 
-    @rule(key=few_tokens)
+    @rule(key=keys)
     def follow(self, key):
         before = state(self.tree)
         _, _, num_cached = self.tree.find(key)
@@ -104,7 +111,7 @@ class TreeAgainstModels(RuleBasedStateMachine):
             self.tree.dec_lock_ref(node)
         assert state(self.tree) == before
 
-    @rule(num_tokens=st.integers(0, 12))
+    @rule(num_tokens=st.sampled_from([0, 1, 1, 1, 2, 4, 12]))
     def evict(self, num_tokens):
         slots = self.tree.evict(num_tokens)
         assert slots == self.model.evict(num_tokens) == self.plain.evict(num_tokens)
@@ -192,13 +199,12 @@ def test_what_was_cached_first_keeps_its_slots():
     assert tree.match_prefix([1, 2, 3])[0] == [10, 11, 22]
 
 
-@given(few_tokens.filter(len), few_tokens, st.lists(st.integers(0, 1), max_size=3))
+@given(few_tokens, few_tokens, st.lists(st.integers(0, 1), max_size=3))
 def test_edges_are_compared_to_their_first_difference(edge, key, skipped):
     shared = 0
     while shared < min(len(edge), len(key)) and edge[shared] == key[shared]:
         shared += 1
-    if shared:
-        assert common_length(edge, skipped + key, len(skipped)) == shared
+    assert common_length(edge, skipped + key, len(skipped)) == shared
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 31, 64, 100])
@@ -238,6 +244,15 @@ def test_a_split_above_a_locked_node_leaves_nothing_locked_after_unlocking():
     tree.dec_lock_ref(half)
     tree.check_invariants()
     assert (tree.evictable_size, tree.protected_size, len(tree.evict(9))) == (5, 0, 5)
+
+
+def test_a_split_between_a_locked_node_and_the_root_keeps_the_count():
+    tree = filled([1, 2, 3, 4], [1, 2, 3, 5])
+    for key in ([1, 2, 3, 4], [1, 2, 3, 5]):
+        tree.inc_lock_ref(tree.match_prefix(key)[1])
+    _, upper = tree.match_prefix([1, 2])
+    tree.check_invariants()
+    assert (upper.lock_ref, upper.num_locks, tree.protected_size) == (2, 0, 5)
 
 
 def test_who_locked_an_edge_holds_all_of_it_when_others_split_it():
