@@ -363,6 +363,7 @@ ACCEPTED = {
         CLASS + "\n    limit = LIMIT",
         part("def give(self, n=LIMIT): ..."),
     ],
+    "a part may call super with arguments": [CLASS, part("def give(self):\n    return super(Pool, self).__repr__()")],
     "special methods may be parts": [CLASS, part("def __len__(self) -> int:\n    return 1")],
     "a class with a decorator may have parts": [
         MARK + "from dataclasses import dataclass",
@@ -462,6 +463,7 @@ REFUSED = {
         ("code1", 2, "must not `import practice.judge`"),
     ),
     "an unknown mark": ([DOCSTRING, "#| hide\nX = 1"], ("code1", 1, "`#| hide` is not understood")),
+    "a second mark in a cell": ([DOCSTRING, MARK + "#| hide\nX = 1"], ("code1", 2, "`#| hide` is not understood")),
     "a mark that is not on the first line": (
         [DOCSTRING, "# A class.\n#| export pool.py\nX = 1"],
         ("code1", 2, "as the first line of a cell"),
