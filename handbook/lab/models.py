@@ -21,7 +21,7 @@ from handbook.mini_llm import Transformer
 REPOSITORY = Path(__file__).parents[2]
 DOWNLOAD = (
     "To run on the real Qwen3-0.6B (1.5 GB), in the folder of the README: "
-    "hf download Qwen/Qwen3-0.6B --local-dir models/Qwen3-0.6B "
+    ".venv/bin/hf download Qwen/Qwen3-0.6B --local-dir models/Qwen3-0.6B "
     "(or: modelscope download --model Qwen/Qwen3-0.6B --local_dir models/Qwen3-0.6B)."
 )
 
