@@ -26,9 +26,7 @@ def exported(where: str, text: str) -> str | None:
             sentence = f"`{line}` is not understood. The one mark is `#| export NAME.py`, as the first line of a cell."
             raise WeaveError(f"{where}, line {number}: {sentence}")
         if line.startswith("@part_of") and not mark:
-            sentence = (
-                "a part that is not exported would be in the notebook alone: export its cell, or try it in a subclass."
-            )
+            sentence = "a part that is not exported would be in the notebook alone: export it, or try it in a subclass."
             raise WeaveError(f"{where}, line {number}: {sentence}")
     return mark and mark[1]
 
