@@ -96,7 +96,7 @@ class RadixBlockPool(BlockPool):
         num_cached = self._num_cached(blocks, len(blocks))
         if num_cached:
             node = self.node_of[blocks[num_cached - 1]]
-            if node is None or not node.num_locks or self.tree.slots(node) != list(blocks[:num_cached]):
+            if node is None or self.tree.slots(node) != list(blocks[:num_cached]):
                 raise ValueError(
                     f"{list(blocks)} are not the blocks of one table: free each table whole, and by itself."
                 )

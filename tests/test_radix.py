@@ -386,6 +386,25 @@ def test_a_table_cannot_be_freed_again():
     assert state(pool) == before
 
 
+def test_a_table_that_is_the_beginning_of_anothers_cannot_be_freed_twice():
+    pool = busy_pool()
+    pool.free([0, 1])
+    before = state(pool)
+    with pytest.raises(ValueError, match="not locked itself"):
+        pool.free([0, 1])
+    assert state(pool) == before
+
+
+def test_a_table_cannot_go_on_behind_a_block_inside_an_edge():
+    pool = RadixBlockPool(4)
+    held = cached(pool, [5, 6, 6])
+    own = pool.allocate(1) or []
+    before = state(pool)
+    with pytest.raises(ValueError, match=f"block {held[1]} is not the end"):
+        pool.cache_blocks([5, 6, 7], [*held[:2], *own], 3)
+    assert state(pool) == before
+
+
 @pytest.mark.parametrize("sizes", [(0, 1), (-4, 1), (6, 4), (4, 0), (4, -2), (4.0, 1), (4, 1.0), ("4", 1)])
 def test_sizes_that_make_no_whole_pages_are_refused(sizes):
     with pytest.raises(ValueError, match="num_slots must be a multiple of page_size"):
