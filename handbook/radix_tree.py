@@ -174,21 +174,6 @@ class RadixCache:
                 self.protected_size -= len(each.key)
                 self.evictable_size += len(each.key)
 
-    def join(self, node: Node) -> list[int]:
-        """Undo a split that no lock needs: node takes over the edge of its only child, a leaf that has all its locks.
-
-        Returns the slots that it took over; none if it was not so, or if node is the root.
-        """
-        if node is self.root or len(node.children) != 1 or node.num_locks > 0 or node.lock_ref == 0:
-            return []
-        (leaf,) = node.children.values()
-        if leaf.children:
-            return []
-        node.key += leaf.key
-        node.value += leaf.value
-        node.num_locks, node.children, leaf.parent = leaf.num_locks, {}, None
-        return leaf.value
-
     def evict(self, num_tokens: int) -> list[int]:
         """Remove least recently used leaves, whole, until num_tokens slots are free or all is locked; those slots."""
         if not isinstance(num_tokens, int) or num_tokens < 0:
@@ -228,3 +213,18 @@ class RadixCache:
         evictable = sum(len(node.key) for node in place)
         assert self.evictable_size == evictable, "evictable_size is the tokens of unlocked nodes"
         assert self.total_size() == sum(len(node.key) for node in nodes), "protected_size is the tokens of locked nodes"
+
+    def join(self, node: Node) -> list[int]:
+        """Undo a split that no lock needs: node takes over the edge of its only child, a leaf that has all its locks.
+
+        Returns the slots that it took over; none if it was not so, or if node is the root.
+        """
+        if node is self.root or len(node.children) != 1 or node.num_locks > 0 or node.lock_ref == 0:
+            return []
+        (leaf,) = node.children.values()
+        if leaf.children:
+            return []
+        node.key += leaf.key
+        node.value += leaf.value
+        node.num_locks, node.children, leaf.parent = leaf.num_locks, {}, None
+        return leaf.value
