@@ -14,9 +14,9 @@ Source: vLLM 0.33.0, `BlockPool` (block_pool.py) and `hash_block_tokens` (kv_cac
 
 from __future__ import annotations
 
-import hashlib
 import struct
 from collections.abc import Iterator, Sequence
+from hashlib import sha256
 from itertools import chain
 
 from handbook.paged import BlockPool
@@ -24,12 +24,17 @@ from handbook.paged import BlockPool
 ROOT = b"\x00" * 32  # the parent of a first block, in every process and on every machine
 
 
-def hash_block(parent: bytes, token_ids: Sequence[int]) -> bytes:
-    """The 32-byte digest of a block: sha256 over its parent's digest and its tokens, 64-bit little-endian each."""
+def token_bytes(token_ids: Sequence[int]) -> bytes:
+    """Token ids as bytes, 64-bit little-endian each."""
     try:
-        return hashlib.sha256(parent + struct.pack(f"<{len(token_ids)}q", *token_ids)).digest()
+        return struct.pack(f"<{len(token_ids)}q", *token_ids)
     except struct.error:
         raise ValueError(f"token ids must be whole numbers below 2**63; got {list(token_ids)}.") from None
+
+
+def hash_block(parent: bytes, tokens: bytes) -> bytes:
+    """The 32-byte digest of a block: sha256 over its parent's digest and its tokens' bytes."""
+    return sha256(parent + tokens).digest()
 
 
 class PrefixCachingBlockPool(BlockPool):
@@ -41,7 +46,7 @@ class PrefixCachingBlockPool(BlockPool):
         BlockPool.__init__(self, num_blocks, block_size)
         self.block_hash: list[bytes | None] = [None] * num_blocks
         self.hash_to_block: dict[bytes, int] = {}
-        self.copies: set[int] = set()  # computed though another block with the same hash was registered already
+        self.copies: dict[int, bytes] = {}  # the hash of each block computed though another one has that hash
         self.num_queries = self.num_hits = 0
 
     def block_hashes(self, token_ids: Sequence[int]) -> list[bytes]:
@@ -50,12 +55,15 @@ class PrefixCachingBlockPool(BlockPool):
 
     def extend_hashes(self, hashes: list[bytes], token_ids: Sequence[int]) -> None:
         """Append the hashes of the full blocks that `hashes`, a request's list so far, does not cover yet."""
-        hashes.extend(self._hashes_after(hashes, token_ids))
+        if len(token_ids) // self.block_size > len(hashes):
+            hashes += list(self._hashes_after(hashes, token_ids))
 
     def _hashes_after(self, known: Sequence[bytes], token_ids: Sequence[int]) -> Iterator[bytes]:
         parent = known[-1] if known else ROOT
-        for start in range(len(known) * self.block_size, len(token_ids) - self.block_size + 1, self.block_size):
-            parent = hash_block(parent, token_ids[start : start + self.block_size])
+        first, last = len(known) * self.block_size, len(token_ids) // self.block_size * self.block_size
+        tokens, width = token_bytes(token_ids[first:last]), 8 * self.block_size
+        for start in range(0, len(tokens), width):
+            parent = hash_block(parent, tokens[start : start + width])
             yield parent
 
     def cache_blocks(
@@ -73,24 +81,27 @@ class PrefixCachingBlockPool(BlockPool):
             hashes = self.block_hashes(token_ids[:num_computed])
         if len(hashes) < num_full:
             raise ValueError(f"{len(hashes)} hashes given for {num_full} full blocks; call extend_hashes first.")
-        first_new = num_full
-        while first_new > 0 and not self._is_seen(block_ids[first_new - 1]):
+        first_new, known = num_full, None
+        while first_new > 0 and (known := self._known_hash(block_ids[first_new - 1])) is None:
             first_new -= 1
-        if first_new > 0 and self.block_hash[block_ids[first_new - 1]] not in (None, hashes[first_new - 1]):
+        if first_new > 0 and known != hashes[first_new - 1]:
             raise ValueError(f"block {block_ids[first_new - 1]} is registered for another prefix than these tokens.")
-        for block, block_hash in zip(block_ids[first_new:num_full], hashes[first_new:num_full], strict=True):
+        new_blocks = block_ids[first_new:num_full]
+        if len(set(new_blocks)) < len(new_blocks):
+            raise ValueError(f"a block can hold one part of a sequence only; {new_blocks} has one twice.")
+        for block, block_hash in zip(new_blocks, hashes[first_new:num_full], strict=True):
             if block_hash in self.hash_to_block:
-                self.copies.add(block)
+                self.copies[block] = block_hash
             else:
                 self.hash_to_block[block_hash] = block
                 self.block_hash[block] = block_hash
         return block_ids
 
-    def _is_seen(self, block: int) -> bool:
+    def _known_hash(self, block: int) -> bytes | None:
         self._check_exists(block)
         if self.ref_cnt[block] == 0:
             raise ValueError(f"block {block} is held by nobody; only a block that a request holds can be registered.")
-        return self.block_hash[block] is not None or block in self.copies
+        return self.block_hash[block] or self.copies.get(block)
 
     def free(self, blocks: Sequence[int]) -> None:
         """Give back one reference to each block, the last first, so that a child is forgotten before its parent."""
@@ -120,7 +131,7 @@ class PrefixCachingBlockPool(BlockPool):
         """Take n blocks from the head of the queue, least recently used first; content, and so the hash, is lost."""
         blocks = BlockPool.allocate(self, n)
         for block in blocks or []:
-            self.copies.discard(block)
+            self.copies.pop(block, None)
             block_hash = self.block_hash[block]
             if block_hash is not None:
                 del self.hash_to_block[block_hash]
@@ -140,5 +151,5 @@ class PrefixCachingBlockPool(BlockPool):
         registered = {block: h for block, h in enumerate(self.block_hash) if h is not None}
         assert {h: block for block, h in registered.items()} == self.hash_to_block, "the two maps are inverse"
         assert len(registered) == len(self.hash_to_block), "no two blocks are registered for one hash"
-        assert not self.copies & registered.keys(), "a copy has no hash of its own"
+        assert not self.copies.keys() & registered.keys(), "a copy has no hash of its own"
         assert 0 <= self.num_hits <= self.num_queries, "hits are a part of the tokens looked up"

@@ -220,6 +220,14 @@ def test_hashes_extended_piece_by_piece_are_those_of_the_whole(token_ids, cuts, 
         assert hashes == pool.block_hashes(token_ids[:cut])
 
 
+def test_hashes_that_could_not_all_be_extended_stay_as_they_were():
+    pool = PrefixCachingBlockPool(1, 2)
+    hashes = pool.block_hashes([1, 2])
+    with pytest.raises(ValueError, match="whole numbers below"):
+        pool.extend_hashes(hashes, [1, 2, 3, 4, 5, 2**63])
+    assert hashes == pool.block_hashes([1, 2])
+
+
 # ---- look-ups
 
 
@@ -348,6 +356,16 @@ def test_the_child_of_a_lost_parent_is_found_again_when_the_parent_is_computed_a
     assert pool.lookup([1, 2, 3, 4]) == [again[0], table[1]]
 
 
+def test_a_copy_cannot_be_registered_for_another_prefix():
+    pool = PrefixCachingBlockPool(4, 2)
+    cached(pool, [1, 2])
+    table = cached(pool, [1, 2]) + (pool.allocate(1) or [])
+    before = state(pool)
+    with pytest.raises(ValueError, match=r"block 1 .*another prefix"):
+        pool.cache_blocks([7, 7, 8, 8], table, 4)
+    assert state(pool) == before
+
+
 # ---- wrong calls
 
 
@@ -381,6 +399,7 @@ WRONG_CALLS = {
     "register a block that does not exist": (lambda p: p.cache_blocks([1, 2, 3, 4, 5, 6], [0, 1, 6], 6), "no block 6"),
     "register a negative block": (lambda p: p.cache_blocks([1, 2, 3, 4, 5, 6], [0, 1, -4], 6), "no block -4"),
     "register for another prefix": (lambda p: p.cache_blocks([7, 8, 3, 4], [0, 1], 4), "block 1.*another prefix"),
+    "register one block twice": (lambda p: p.cache_blocks([7, 7, 8, 8], [2, 2], 4), r"\[2, 2\] has one twice"),
     "register with hashes of another prefix": (
         lambda p: p.cache_blocks([1, 2, 3, 4], [0, 1], 4, [H1, H1]),
         "block 1.*another prefix",
@@ -429,7 +448,7 @@ def test_nothing_is_a_right_argument_everywhere():
 BREAKS = {
     "the two maps are inverse": lambda p: p.hash_to_block.clear(),
     "no two blocks are registered": lambda p: (p.block_hash.__setitem__(2, H1), p.hash_to_block.update({H1: 2})),
-    "a copy has no hash of its own": lambda p: p.copies.add(0),
+    "a copy has no hash of its own": lambda p: p.copies.update({0: H1}),
     "hits are a part": lambda p: setattr(p, "num_hits", 5),
     "exactly the blocks with reference count 0": lambda p: p.free_queue.pop(3),
 }
