@@ -57,7 +57,7 @@ def executed(tmp_path_factory: pytest.TempPathFactory) -> NotebookNode:
     ran.metadata = {"kernelspec": {"name": "mine", "display_name": "Mine"}, "widgets": {"state": {}}, "title": "T"}
     ran.cells[1].metadata = {"execution": {"iopub.execute_input": "now"}, "tags": ["volatile"]}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("JUPYTER_DATA_DIR", str(folder / "data"))
+        patch.setenv("JUPYTER_PATH", str(folder / "data"))
         patch.setenv("MPLBACKEND", "agg")
         course.execute(ran, folder, {"EXPECTED": sys.executable})
     return ran
@@ -73,6 +73,15 @@ def test_the_kernel_is_this_interpreter_in_the_given_folder_and_imports_the_pack
 def test_execution_counts_run_from_one_and_an_empty_cell_has_none(executed):
     assert [cell.execution_count for cell in executed.cells[1:]] == [1, None, 2, 3]
     assert executed.cells[4].outputs[0].execution_count == 3
+
+
+def test_counts_of_an_authors_session_are_replaced_in_cells_and_results():
+    ran = notebook("x", "y")
+    for cell in ran.cells[1:]:
+        cell.execution_count = 9
+        cell.outputs = [new_output("execute_result", {"text/plain": "42"}, execution_count=9)]
+    course.normalise(ran)
+    assert [(cell.execution_count, cell.outputs[0].execution_count) for cell in ran.cells[1:]] == [(1, 1), (2, 2)]
 
 
 def test_streams_keep_their_place_beside_pictures_in_one_piece_each(executed):
@@ -270,7 +279,7 @@ def test_the_tag_counts_on_the_committed_cell_alone():
         ((TABLE,), "shows ['text/html+text/plain'] as executed"),
         ((PICTURE, TABLE), ""),
         ((), "nothing as executed"),
-        ((new_output("display_data", {"image/png": "", "text/plain": "<Figure size 640x480 with 1 Axes>"}), TABLE), ""),
+        ((TABLE, new_output("display_data", {"image/png": "", "text/plain": "<Figure size 640x480 with 1 Axes>"})), ""),
         ((TABLE, new_output("error", ename="ValueError", evalue="")), "the error ValueError"),
     ],
 )
