@@ -1,0 +1,179 @@
+"""The words that all parts of the judge share: what a problem is, and what grading a solution yields.
+
+A case is a sequence of calls on one object of the learner's class. The rules of the problem are a class with the same
+constructor and methods, which the parent process alone holds: what a call must return is what the rules return.
+
+Python 3.10 and the standard library are all that this package needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+VERDICTS = ("AC", "WA", "RTE", "TLE", "MLE", "OLE", "CE", "UNATTEMPTED", "IE")
+
+
+@dataclass(frozen=True)
+class Result:
+    """In the arguments of a step: the value that an earlier step of the same case returned."""
+
+    step: int  # that step's id
+
+
+@dataclass(frozen=True)
+class Step:
+    """One call of a case. `id` is unique in its case and stays what it is when other steps are removed."""
+
+    id: int
+    method: str
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+    def uses(self) -> Iterator[int]:
+        """The ids of the steps whose results this one takes."""
+        return (value.step for value in (*self.args, *self.kwargs.values()) if isinstance(value, Result))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A fresh object, made with `parameters` as keyword arguments, and the calls it gets.
+
+    A step that takes the result of a step which is absent, was left out or returned None is left out itself.
+    """
+
+    name: str
+    parameters: Mapping[str, Any]
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Cases that test one idea, and the points for passing all of them."""
+
+    name: str
+    title: Mapping[str, str]  # by language, "en" and "zh"; names the idea
+    points: int
+    cases: tuple[Case, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A part of the rules' own state, to be shown before and after a step; a table without columns is one line."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+class Rules(Protocol):
+    """The problem's rules as a class: the constructor and methods of the learner's class, and its state as tables."""
+
+    def tables(self) -> list[Table]: ...
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """A known misconception: the sentence that names it, and the section that explains it."""
+
+    sentence: Mapping[str, str]  # by language
+    link: Mapping[str, str]  # by language: a path from the repository's root, with the heading after '#'
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a solution may use in all cases together: bytes, and seconds of CPU (three times that of wall time)."""
+
+    cpu_seconds: float = 3.0
+    memory: int = 512 << 20
+    output: int = 64 << 10
+    source: int = 256 << 10
+
+
+@dataclass(frozen=True)
+class Problem:
+    """All that the judge knows of a problem. Its folder holds statement, hints, starter, reference and solutions."""
+
+    number: int
+    folder: Path
+    title: Mapping[str, str]
+    difficulty: str  # easy, medium or hard
+    chapter: str  # the notebook that teaches it, without its ending
+    class_name: str
+    variable: str  # what a story calls the object
+    rules: Callable[..., Any]  # called with a case's parameters; a `Rules`
+    groups: Callable[[int], Sequence[Group]]  # from the seed; the first group holds the statement's examples
+    diagnoses: Mapping[str, Diagnosis]
+    limits: Limits = Limits()
+    # A case that is not graded, and lines (language, its steps, their answers) about what the solution did in it.
+    showcase: Callable[[int], Case] | None = None
+    describe_showcase: Callable[[str, Case, Sequence[Any]], list[str]] | None = None
+
+
+@dataclass(frozen=True)
+class Move:
+    """A step as it was really called: references replaced by values."""
+
+    step: Step
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Where a case went wrong: at which of the moves made (the last one), and what happened instead."""
+
+    verdict: str
+    moves: tuple[Move, ...]  # up to and with the one that failed; none: the constructor or the class itself failed
+    expected: Any
+    got: Any = None  # the plain value returned, or a `Foreign`
+    detail: str = ""  # the learner's traceback, the limit that was reached
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """A returned value that is no plain data: the name of its type, and how it prints, cut."""
+
+    type_name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class CaseResult:
+    case: Case
+    num_verified: int  # answers that were verified
+    num_asked: int  # answers that a right solution gives
+    failure: Failure | None
+
+
+@dataclass(frozen=True)
+class GroupResult:
+    group: Group
+    cases: tuple[CaseResult, ...]
+
+    @property
+    def passed(self) -> bool:
+        return all(result.failure is None for result in self.cases)
+
+
+@dataclass
+class Report:
+    """What grading one solution yields; a story and a diagnosis are added for a failing one."""
+
+    problem: Problem
+    verdict: str
+    seed: int
+    groups: tuple[GroupResult, ...] = ()
+    message: str = ""  # for CE, UNATTEMPTED, IE: what is the matter
+    printed: str = ""  # what the learner's code printed, cut
+    showcase: tuple[Any, ...] | None = None  # the answers in the showcase
+
+    @property
+    def points(self) -> int:
+        return sum(result.group.points for result in self.groups if result.passed)
+
+    @property
+    def first_failure(self) -> CaseResult | None:
+        return next((case for group in self.groups for case in group.cases if case.failure), None)
