@@ -18,9 +18,10 @@ VERDICTS = ("AC", "WA", "RTE", "TLE", "MLE", "OLE", "CE", "UNATTEMPTED", "IE")
 
 @dataclass(frozen=True)
 class Result:
-    """In the arguments of a step: the value that an earlier step of the same case returned."""
+    """In the arguments of a step: the value that an earlier step of the same case returned, or one element of it."""
 
     step: int  # that step's id
+    item: int | None = None  # which element of a returned tuple or list; None is the value itself
 
 
 @dataclass(frozen=True)

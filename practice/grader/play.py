@@ -25,7 +25,9 @@ def script(case: Case, rules: Callable[..., Any]) -> Iterator[tuple[Move, Any]]:
 
 
 def _value(argument: Any, results: Mapping[int, Any]) -> Any:
-    return results[argument.step] if isinstance(argument, Result) else argument
+    if not isinstance(argument, Result):
+        return argument
+    return results[argument.step] if argument.item is None else results[argument.step][argument.item]
 
 
 def same(expected: Any, got: Any) -> bool:
