@@ -14,12 +14,11 @@ from __future__ import annotations
 import operator
 from collections import deque
 from collections.abc import Sequence
-from typing import cast
 
 import torch
 
 from handbook.mini_llm import Transformer
-from handbook.paged import BlockPool, CachingPool, PagedBatch, PagedKVCache, Span
+from handbook.paged import BlockPool, CachingBlockPool, PagedBatch, PagedKVCache, Span
 from handbook.request import Request, SamplingParams, sample
 
 
@@ -44,7 +43,7 @@ class LLMEngine:
         self.pool = BlockPool(num_blocks, block_size) if pool is None else pool
         if self.pool.has_engine and self.pool.enable_caching:
             raise ValueError("this pool serves another engine, where the K and V of its blocks are; make a new pool.")
-        self._cache = cast(CachingPool, self.pool) if self.pool.enable_caching else None
+        self._cache = self.pool if isinstance(self.pool, CachingBlockPool) else None
         dtype = model.embed_tokens.weight.dtype
         self.kv_cache = PagedKVCache(model.config, self.pool.num_blocks, self.pool.block_size, dtype)
         self.pool.has_engine = True

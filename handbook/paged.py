@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -79,20 +78,38 @@ class BlockPool:
         assert set(self.free_queue) == free, "the free queue holds exactly the blocks with reference count 0"
 
 
-class CachingPool(Protocol):
-    """What the engine asks of a pool with `enable_caching`, besides what every pool does."""
+class CachingBlockPool(BlockPool):
+    """A pool that finds prefixes again, as the engine asks for it. `num_queries` and `num_hits` count tokens."""
 
-    def extend_hashes(self, hashes: list[bytes], token_ids: Sequence[int]) -> None: ...
+    enable_caching = True
 
-    def lookup(self, token_ids: Sequence[int], hashes: Sequence[bytes] | None = None) -> list[int]: ...
+    def __init__(self, num_blocks: int, block_size: int = 16) -> None:
+        BlockPool.__init__(self, num_blocks, block_size)
+        self.num_queries = self.num_hits = 0
 
-    def touch(self, blocks: Sequence[int]) -> None: ...
+    def extend_hashes(self, hashes: list[bytes], token_ids: Sequence[int]) -> None:
+        """Bring the list of a request's hashes up to its tokens; a pool that needs no hashes leaves it as it is."""
+
+    def lookup(self, token_ids: Sequence[int], hashes: Sequence[bytes] | None = None) -> list[int]:
+        """The blocks of the longest cached prefix of token_ids, in order; changes nothing."""
+        raise NotImplementedError(f"{type(self).__name__} cannot look a prefix up yet.")
+
+    def touch(self, blocks: Sequence[int]) -> None:
+        """Take a reference to each block that `lookup` found."""
+        raise NotImplementedError(f"{type(self).__name__} cannot take cached blocks yet.")
 
     def cache_blocks(
         self, token_ids: Sequence[int], block_ids: list[int], num_computed: int, hashes: Sequence[bytes] | None = None
-    ) -> list[int]: ...
+    ) -> list[int]:
+        """Register the full blocks of the first num_computed tokens; returns the block ids to use from now on."""
+        raise NotImplementedError(f"{type(self).__name__} cannot register blocks yet.")
 
-    def record(self, num_tokens: int, num_hits: int) -> None: ...
+    def record(self, num_tokens: int, num_hits: int) -> None:
+        """Count one request's look-up: num_tokens looked up, num_hits of them found."""
+        if not 0 <= num_hits <= num_tokens:
+            raise ValueError(f"{num_hits} hits must lie between 0 and the {num_tokens} tokens looked up.")
+        self.num_queries += num_tokens
+        self.num_hits += num_hits
 
 
 class PagedKVCache:

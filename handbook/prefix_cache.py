@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from itertools import chain
 
-from handbook.paged import BlockPool
+from handbook.paged import BlockPool, CachingBlockPool
 
 ROOT = b"\x00" * 32  # the parent of a first block, in every process and on every machine
 
@@ -37,17 +37,14 @@ def hash_block(parent: bytes, tokens: bytes) -> bytes:
     return sha256(parent + tokens).digest()
 
 
-class PrefixCachingBlockPool(BlockPool):
-    """A `BlockPool` that finds full blocks again by their whole prefix. `num_queries`, `num_hits` count tokens."""
-
-    enable_caching = True
+class PrefixCachingBlockPool(CachingBlockPool):
+    """A `BlockPool` that finds full blocks again by their whole prefix."""
 
     def __init__(self, num_blocks: int, block_size: int = 16) -> None:
-        BlockPool.__init__(self, num_blocks, block_size)
+        CachingBlockPool.__init__(self, num_blocks, block_size)
         self.block_hash: list[bytes | None] = [None] * num_blocks
         self.hash_to_block: dict[bytes, int] = {}
         self.copies: dict[int, bytes] = {}  # the hash of each block computed though another one has that hash
-        self.num_queries = self.num_hits = 0
 
     def block_hashes(self, token_ids: Sequence[int]) -> list[bytes]:
         """One hash for each full block of token_ids; equal hash means equal whole prefix."""
@@ -137,13 +134,6 @@ class PrefixCachingBlockPool(BlockPool):
                 del self.hash_to_block[block_hash]
                 self.block_hash[block] = None
         return blocks
-
-    def record(self, num_tokens: int, num_hits: int) -> None:
-        """Count one request's look-up: num_tokens looked up, num_hits of them found."""
-        if not 0 <= num_hits <= num_tokens:
-            raise ValueError(f"{num_hits} hits must lie between 0 and the {num_tokens} tokens looked up.")
-        self.num_queries += num_tokens
-        self.num_hits += num_hits
 
     def check_invariants(self) -> None:
         """AssertionError naming the broken rule, if one is broken. For tests: it looks at every block."""

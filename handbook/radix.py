@@ -14,37 +14,31 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from handbook.paged import BlockPool
+from handbook.paged import BlockPool, CachingBlockPool
 from handbook.radix_tree import Node, RadixCache
 
 
-class RadixBlockPool(BlockPool):
-    """A `BlockPool` that finds prefixes again in a radix tree. `num_queries`, `num_hits` count tokens.
+class RadixBlockPool(CachingBlockPool):
+    """A `BlockPool` that finds prefixes again in a radix tree.
 
     page_size is the pool's block_size, since to the engine a page is a block; by default it is one slot, one token.
     To the tree a page is ONE token, the tuple of its tokens: so keys are cut to whole pages, hits are rounded down, and
     no edge is cut inside a page, without a line about pages in the tree (whose sizes are in pages, then).
     """
 
-    enable_caching = True
-
     def __init__(self, num_slots: int, page_size: int = 1) -> None:
         if not all(isinstance(n, int) and n > 0 for n in (num_slots, page_size)) or num_slots % page_size:
             raise ValueError(
                 f"num_slots must be a multiple of page_size, both whole; got {num_slots!r}, {page_size!r}."
             )
-        BlockPool.__init__(self, num_slots // page_size, page_size)
+        CachingBlockPool.__init__(self, num_slots // page_size, page_size)
         self.tree = RadixCache()
         self.node_of: list[Node | None] = [None] * self.num_blocks  # the node that a block lies in
-        self.num_queries = self.num_hits = 0
 
     @property
     def num_free(self) -> int:
         """Blocks that `allocate` can hand out now: free ones, and those that it can evict."""
         return len(self.free_queue) + self.tree.evictable_size
-
-    def extend_hashes(self, hashes: list[bytes], token_ids: Sequence[int]) -> None:
-        """A tree needs no hashes."""
 
     def lookup(self, token_ids: Sequence[int], hashes: Sequence[bytes] | None = None) -> list[int]:
         """The blocks of the longest cached prefix of token_ids, in order. Changes nothing: no split, no use."""
@@ -156,13 +150,6 @@ class RadixBlockPool(BlockPool):
         if node is None or node.value[-1] != block or node.key[-1:] != page or not node.num_locks:
             raise ValueError(f"block {block} is not the end of a prefix that a table holds, with the tokens {page}.")
         return node
-
-    def record(self, num_tokens: int, num_hits: int) -> None:
-        """Count one request's look-up: num_tokens looked up, num_hits of them found."""
-        if not 0 <= num_hits <= num_tokens:
-            raise ValueError(f"{num_hits} hits must lie between 0 and the {num_tokens} tokens looked up.")
-        self.num_queries += num_tokens
-        self.num_hits += num_hits
 
     def check_invariants(self) -> None:
         """AssertionError naming the broken rule, if one is broken. For tests: it looks at every block."""
