@@ -21,7 +21,6 @@ class Result:
     """In the arguments of a step: the value that an earlier step of the same case returned, or one element of it."""
 
     step: int  # that step's id
-    item: int | None = None  # which element of it, where the step returns several values; None: all of it
     item: int | None = None  # which element of a returned tuple or list; None is the value itself
 
 
