@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import marshal
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from copy import deepcopy
 from typing import Any
 
 from practice.grader.contract import Case, CaseResult, Failure, Move, Result
@@ -14,14 +14,19 @@ PLAIN = (type(None), bool, int, float, str)
 
 def script(case: Case, rules: Callable[..., Any]) -> Iterator[tuple[Move, Any]]:
     """The moves of a case, each with what the rules return. The rules make a move when the next one is asked for."""
-    judge, results = rules(**deepcopy(dict(case.parameters))), dict[int, Any]()
+    judge, results = rules(**copied(dict(case.parameters))), dict[int, Any]()
     for step in case.steps:
         if any(results.get(used) is None for used in step.uses()):
             continue
         args = tuple(_value(argument, results) for argument in step.args)
         kwargs = {name: _value(argument, results) for name, argument in step.kwargs.items()}
-        results[step.id] = getattr(judge, step.method)(*deepcopy(args), **deepcopy(kwargs))
+        results[step.id] = getattr(judge, step.method)(*copied(args), **copied(kwargs))
         yield Move(step, args, kwargs), results[step.id]
+
+
+def copied(value: Any) -> Any:
+    """A deep copy of plain data, many times as fast as that of `copy`."""
+    return marshal.loads(marshal.dumps(value))
 
 
 def _value(argument: Any, results: Mapping[int, Any]) -> Any:
@@ -48,10 +53,10 @@ def play(case: Case, rules: Callable[..., Any], make: Callable[..., Any]) -> Cas
     pairs = list(script(case, rules))
     expected: Any = None
     try:
-        solution = make(**deepcopy(dict(case.parameters)))
+        solution = make(**copied(dict(case.parameters)))
         for move, expected in pairs:
             moves.append(move)
-            got = getattr(solution, move.step.method)(*deepcopy(move.args), **deepcopy(dict(move.kwargs)))
+            got = getattr(solution, move.step.method)(*copied(move.args), **copied(dict(move.kwargs)))
             if not same(expected, got):
                 return CaseResult(case, len(moves) - 1, len(pairs), Failure("WA", tuple(moves), expected, got))
     except Exception:
