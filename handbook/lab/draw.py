@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from math import ceil
 from typing import Any
 
-from handbook.lab.pool_picture import Block, PlayedRequest, PoolState, count, draw_pool
+from handbook.lab.played import PlayedRequest, count, each, lower
+from handbook.lab.pool_picture import Block, PoolState, draw_pool
 from handbook.lab.scene import Mark
 from handbook.lab.theatre import Step, Theatre
 
@@ -23,6 +25,7 @@ __all__ = ["PlayedRequest", "PoolTheatre", "six_acts"]
 
 Pool = Any  # a `handbook.prefix_cache.PrefixCachingBlockPool`, or whatever else has what this module's text names
 Tokens = Sequence[int | str] | str
+_blocks = partial(each, "block")
 
 
 class PoolTheatre(Theatre):
@@ -217,7 +220,7 @@ def six_acts(pool: Pool, first: Tokens, second: Tokens, third: Tokens) -> PoolTh
     joined = [block for block in stage.state.queue if block in stage.state.joined]
     if held:
         cached = sum(pool.block_hash[block] is not None for block in joined)
-        stage.retitle(f"A ends: {_lower(_blocks(joined, 'joins', 'join'))} the free queue; {cached} stay cached")
+        stage.retitle(f"A ends: {lower(_blocks(joined, 'joins', 'join'))} the free queue; {cached} stay cached")
 
     stage.act("B comes: nothing of it is found")
     if stage.lookup(b):
@@ -226,7 +229,7 @@ def six_acts(pool: Pool, first: Tokens, second: Tokens, third: Tokens) -> PoolTh
 
     stage.act("Nothing to touch" if not hits else "Touch adds a reference; the free queue stays as it was")
     if unused:
-        stage.retitle(f"Touched, {_lower(_blocks(unused, 'leaves', 'leave'))} the free queue")
+        stage.retitle(f"Touched, {lower(_blocks(unused, 'leaves', 'leave'))} the free queue")
     stage.touch(b)
 
     stage.act("C finds no room in the pool")
@@ -236,7 +239,7 @@ def six_acts(pool: Pool, first: Tokens, second: Tokens, third: Tokens) -> PoolTh
     if fits := stage.allocate(c):
         lost = [number for number, block in enumerate(stage.state.blocks) if block.lost is not None]
         which = _blocks(lost, "loses its hash", "lose their hashes") if lost else "no hash is lost"
-        stage.retitle(f"C takes {count(len(c.table), 'block')} of the queue: {_lower(which)}")
+        stage.retitle(f"C takes {count(len(c.table), 'block')} of the queue: {lower(which)}")
 
     stage.act("")
     if fits:
@@ -248,16 +251,3 @@ def six_acts(pool: Pool, first: Tokens, second: Tokens, third: Tokens) -> PoolTh
 
 def _row(blocks: Sequence[int]) -> str:
     return " ".join(map(str, blocks)) or "none"
-
-
-def _blocks(blocks: Sequence[int], one: str, many: str) -> str:
-    """'No block is', 'Block 3 is', 'Blocks 0, 1 and 3 are'."""
-    if not blocks:
-        return f"No block {one}"
-    if len(blocks) == 1:
-        return f"Block {blocks[0]} {one}"
-    return f"Blocks {', '.join(map(str, blocks[:-1]))} and {blocks[-1]} {many}"
-
-
-def _lower(sentence: str) -> str:
-    return sentence[0].lower() + sentence[1:]

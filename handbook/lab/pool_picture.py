@@ -8,38 +8,15 @@ word say too.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
-from zlib import crc32
 
+from handbook.lab.played import Look, PlayedRequest, count, label
 from handbook.lab.scene import FAINT, INK, MARGIN, WIDTH, Line, Mark, Rect, Text, shorten, text_width
 
 INSIDE, GAP, ROW = WIDTH - 2 * MARGIN, 12, 46
 LINES = 6  # lines of tokens on a card; a block of more tokens says how many are left out
-
-
-@dataclass(eq=False)
-class PlayedRequest:
-    """A request of the play. Tokens are ids, or words to be shown (a string is split); a word's id is its CRC-32."""
-
-    name: str
-    tokens: Sequence[int | str] | str
-    found: list[int] = field(default_factory=list)  # the blocks of its last look-up
-    table: list[int] = field(default_factory=list)  # its block table: the blocks it holds, in the order of its tokens
-    num_cached: int = 0  # tokens that it took from the cache
-    status: str = "waiting"
-
-    def __post_init__(self) -> None:
-        tokens = self.tokens.split() if isinstance(self.tokens, str) else list(self.tokens)
-        if not tokens:
-            raise ValueError(
-                f"PlayedRequest {self.name} has no tokens; a request needs at least one: give ids or words."
-            )
-        if wrong := [token for token in tokens if not isinstance(token, int | str)]:
-            raise TypeError(f"PlayedRequest {self.name} has the token {wrong[0]!r}; tokens are ints or words.")
-        self.ids = [token if isinstance(token, int) else crc32(token.encode()) >> 1 for token in tokens]
-        self.words = [_printable(str(token)) for token in tokens]
 
 
 @dataclass(frozen=True)
@@ -66,17 +43,6 @@ class PoolState:
     requests: tuple[PlayedRequest, ...]
 
 
-@dataclass(frozen=True)
-class Look:
-    """How a state of a block looks."""
-
-    label: str
-    fill: str
-    strong: str
-    line: float
-    dashed: bool = False
-
-
 IN_USE = Look("in use", "#dcebf8", "#0b5394", 1.5)
 TAKEN = Look("just taken", "#dcebf8", "#0b5394", 4)
 EVICTED = Look("just evicted", "#fbdfd0", "#a63c00", 4)
@@ -93,11 +59,6 @@ def short(key: Any) -> str:
     if key is None:
         return "none"
     return key.hex()[:4] if isinstance(key, bytes) else f"{hash(key) & 0xFFFF:04x}"
-
-
-def count(number: int, what: str) -> str:
-    """'1 block', '2 blocks'."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def look(block: Block) -> Look:
@@ -126,9 +87,7 @@ def _cards(state: PoolState, top: float) -> tuple[list[Mark], float]:
     width = min(140.0, (INSIDE - (columns - 1) * GAP) / columns)
     lines = min(state.block_size, LINES)
     height, lanes = 30 + 17 * lines + 62, 30
-    marks: list[Mark] = [
-        _label(top, f"pool: {count(len(state.blocks), 'block')} of {count(state.block_size, 'token')}")
-    ]
+    marks: list[Mark] = [label(top, f"pool: {count(len(state.blocks), 'block')} of {count(state.block_size, 'token')}")]
     for number, block in enumerate(state.blocks):
         x, y = MARGIN + number % columns * (width + GAP), top + 22 + number // columns * (height + lanes)
         marks += _card(number, block, state.block_size, lines, Rect(x, y, width, height))
@@ -191,7 +150,7 @@ def _chain(state: PoolState, middles: dict[int, float], bottom: float) -> list[M
 def _queue(state: PoolState, top: float) -> tuple[list[Mark], float]:
     width, height, columns = 74, 28, 7
     free = f"free queue: {len(state.queue)} of {count(len(state.blocks), 'block')}"
-    marks: list[Mark] = [_label(top, f"{free}; allocate takes the head, free adds to the tail")]
+    marks: list[Mark] = [label(top, f"{free}; allocate takes the head, free adds to the tail")]
     top += 22
     marks.append(Text(MARGIN, top + 19, "head" if state.queue else "empty", 13, bold=True))
     for place, number in enumerate(state.queue):
@@ -209,7 +168,7 @@ def _queue(state: PoolState, top: float) -> tuple[list[Mark], float]:
 
 
 def _requests(state: PoolState, waiting: Sequence[PlayedRequest], top: float) -> list[Mark]:
-    marks: list[Mark] = [_label(top, "requests: their tokens, and the block that holds them")]
+    marks: list[Mark] = [label(top, "requests: their tokens, and the block that holds them")]
     top += 20
     for request in (*state.requests, *waiting):
         marks.append(Text(MARGIN, top + 17, request.name, 15, bold=True))
@@ -244,12 +203,3 @@ def _table(request: PlayedRequest, block_size: int, top: float) -> tuple[list[Ma
         marks.append(Text(x + width / 2, top + 37, under, 12, "middle", name=f"table {request.name}"))
         x += width + 6
     return marks, top + ROW
-
-
-def _label(top: float, string: str) -> Text:
-    return Text(MARGIN, top + 12, string, 12, fill=FAINT)
-
-
-def _printable(word: str) -> str:
-    """Spaces and characters that have no picture become a middle dot."""
-    return "".join(character if character.isprintable() and character != " " else "·" for character in word) or "·"
