@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from handbook.lab.counting import lines, visits
 from handbook.mini_llm import Qwen3Config, Transformer, generate
 from handbook.nano_engine import LLMEngine
 from handbook.prefix_cache import PrefixCachingBlockPool
 from handbook.radix import RadixBlockPool, RadixCache
 from handbook.request import SamplingParams
-from tests.bench.counting import lines, visits
 from tests.naive.radix_model import NaiveRadixPool, contents
 
 few_tokens = st.lists(st.integers(0, 1), max_size=10)  # two different tokens, so that prefixes are often shared

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from handbook.lab.counting import CountingToken, comparisons, lines, visits
 from handbook.radix_tree import Node, RadixCache, common_length
-from tests.bench.counting import CountingToken, comparisons, lines, visits
 from tests.naive.plain_radix import PlainNode, PlainRadixCache
 from tests.naive.radix_model import NaiveRadixCache, Prefix, contents
 

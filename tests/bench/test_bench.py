@@ -6,9 +6,10 @@ import json
 
 import pytest
 
+from handbook.lab import counting
 from handbook.prefix_cache import PrefixCachingBlockPool
 from handbook.radix_tree import Node, RadixCache
-from tests.bench import __main__, blocks, counting, streams, tree
+from tests.bench import __main__, blocks, streams, tree
 from tests.bench.measure import Row, in_turns
 from tests.naive.plain_block_pool import PlainBlockPool
 from tests.naive.plain_radix import PlainNode, PlainRadixCache

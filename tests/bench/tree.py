@@ -1,6 +1,6 @@
 """The radix tree: whole requests, the cost of evicting as it grows, a deep path, and registering one more token.
 
-Beside the times stand counts, the same on every machine: nodes visited and tokens compared (`tests.bench.counting`).
+Beside the times stand counts, the same on every machine: nodes visited and tokens compared (`handbook.lab.counting`).
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from functools import partial
 from itertools import accumulate
 from typing import Any
 
+from handbook.lab.counting import CountingToken, comparisons, visits
 from handbook.radix import RadixBlockPool
 from handbook.radix_tree import Node, RadixCache
 from tests.bench import streams
-from tests.bench.counting import CountingToken, comparisons, visits
 from tests.bench.measure import Row, in_turns
 from tests.bench.streams import Stream
 from tests.naive.plain_radix import PlainNode, PlainRadixCache
