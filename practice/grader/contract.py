@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 VERDICTS = ("AC", "WA", "RTE", "TLE", "MLE", "OLE", "CE", "UNATTEMPTED", "IE")
+DEFAULT_SEED = 0
 
 
 @dataclass(frozen=True)

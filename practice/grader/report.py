@@ -1,0 +1,204 @@
+"""One report for all readers: a page for people, and the same as plain data for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from practice.grader.contract import DEFAULT_SEED, Report, Table
+from practice.grader.explain import Explained
+from practice.grader.page import Beside, Block, Code, Grid, Heading, Line, Piece, Toned, line
+from practice.grader.story import UNSAFE, Story
+from practice.grader.words import Words
+
+MOST_CALLS = 16  # lines of a story that are shown
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How the judge was asked, so that what it says next can be typed where it is read."""
+
+    command: str = "python practice/judge.py"
+    file: str = ""  # the FILE that was given, quoted for a shell; empty for the learner's own file
+    path: str = ""  # where the solution is
+    in_cell: bool = False
+
+
+def verdict_piece(verdict: str, words: Words) -> Toned:
+    return Toned(words.verdict(verdict), {"AC": "good", "UNATTEMPTED": "strong"}.get(verdict, "bad"))
+
+
+def total(report: Report) -> int:
+    return sum(result.group.points for result in report.groups)
+
+
+def page(explained: Explained, words: Words, asked: Asked) -> list[Block]:
+    """The report to be read from top to bottom: verdict, groups, story, misconception, next step."""
+    report, story = explained.report, explained.story
+    blocks: list[Block] = [_headline(report, words)]
+    if report.message:
+        blocks.append(Code(tuple(report.message.rstrip().split("\n"))))
+    if any(result.group.points for result in report.groups):
+        blocks.append(_groups(report, words))
+    if report.showcase is not None and (lines := _showcase(report, words)):
+        blocks += [Heading(words("showcase")), *map(line, lines)]
+    if story is not None:
+        blocks += _story(story, words)
+    if report.printed:
+        blocks += [Heading(words("printed")), Code(tuple(report.printed.rstrip("\n").split("\n")))]
+    if explained.diagnosis is not None:
+        sentence = explained.diagnosis.sentence[words.language]
+        link = explained.diagnosis.link[words.language]
+        blocks += [
+            line(Toned(sentence, "strong")),
+            line(words("diagnosis_link"), Toned(link, link=link)),
+        ]
+    if story is not None:
+        blocks += [Heading(words("replay")), Code((replay(explained, asked),))]
+        if not explained.alone:
+            blocks.append(line(words("replay_note")))
+    return [*blocks, *_next(report, words, asked)]
+
+
+def _headline(report: Report, words: Words) -> Line:
+    problem = report.problem
+    pieces: list[Piece] = [verdict_piece(report.verdict, words), f"  {problem.number} {problem.title[words.language]}"]
+    if of := total(report):
+        pieces.append(f"  {words('points', points=report.points, of=of)}")
+    return Line(tuple(pieces))
+
+
+def _groups(report: Report, words: Words) -> Grid:
+    rows = []
+    for result in report.groups:
+        passed = sum(case.failure is None for case in result.cases)
+        points = f"{result.group.points if result.passed else 0}/{result.group.points}"
+        mark = Toned("✓", "good") if result.passed else Toned("✗", "bad")
+        rows.append((mark, result.group.title[words.language], points, f"{passed}/{len(result.group.cases)}"))
+    columns = ("", words("group"), words("group_points"), words("group_cases"))
+    return Grid(columns, tuple(rows), numbers=(2, 3))
+
+
+def _showcase(report: Report, words: Words) -> list[str]:
+    problem = report.problem
+    if problem.showcase is None or problem.describe_showcase is None or report.showcase is None:
+        return []
+    return problem.describe_showcase(words.language, problem.showcase(report.seed), report.showcase)
+
+
+def _story(story: Story, words: Words) -> Iterator[Block]:
+    yield Heading(words("story"))
+    if story.shrunk:
+        yield line(words("story_shrunk", case=story.case_name, left_out=story.num_left_out))
+    else:
+        yield line(words("story_case", case=story.case_name))
+    calls = _cut(story.calls, words)
+    yield Code(calls, marked=len(calls) - 1)
+    if story.expected is None:
+        yield line(words("story_constructor"))
+    else:
+        got = words("story_nothing") if story.got is None else story.got
+        rows = ((words("story_expected"), Toned(story.expected, "strong")), (words("story_got"), Toned(got, "strong")))
+        yield Grid((), rows)
+    if story.types is not None:
+        yield line(words("story_types", expected=story.types[0], got=story.types[1]))
+    if story.detail:
+        yield line(words("story_detail"))
+        yield Code(tuple(story.detail.rstrip().split("\n")))
+    if story.after:
+        yield Heading(words("state"))
+        yield from _state(story, words)
+
+
+def _cut(calls: tuple[str, ...], words: Words) -> tuple[str, ...]:
+    if len(calls) <= MOST_CALLS:
+        return calls
+    start, end = calls[:4], calls[4 - MOST_CALLS + 1 :]
+    return (*start, words("story_cut", count=len(calls) - len(start) - len(end)), *end)
+
+
+def _state(story: Story, words: Words) -> Iterator[Block]:
+    before, after = words("state_before"), words("state_after")
+    for old, new in zip(story.before, story.after):  # noqa: B905 (the same rules show the same tables)
+        if new.columns:
+            yield Beside(_table(old, before), _table(new, after, known={*old.rows}))
+    lines = [(old, new) for old, new in zip(story.before, story.after) if not new.columns]  # noqa: B905
+    if lines:
+        rows = tuple((new.title, _line(old), Toned(_line(new), "strong" if old != new else "")) for old, new in lines)
+        yield Grid(("", before, after), rows)
+
+
+def _line(table: Table) -> str:
+    return "  ".join(" ".join(row) for row in table.rows)
+
+
+def _table(table: Table, when: str, known: set[tuple[str, ...]] | None = None) -> Grid:
+    """Rows that are not among the `known` ones stand out."""
+    rows = tuple(
+        tuple(Toned(cell, "" if known is None or row in known else "strong") for cell in row) for row in table.rows
+    )
+    return Grid(table.columns, rows, title=f"{table.title}, {when}")
+
+
+def replay(explained: Explained, asked: Asked) -> str:
+    """The command that plays the story again; the whole run where the case alone does not fail."""
+    report, story = explained.report, explained.story
+    assert story is not None, "only a failure is replayed"
+    command = f"{asked.command} {report.problem.number}" + (f" {asked.file}" if asked.file else "")
+    seed = "" if report.seed == DEFAULT_SEED else f" --seed {report.seed}"
+    if explained.alone and story.replay is not None:
+        return f'{command} --case "{story.replay}"'
+    if explained.alone and story.case_name != "--case" and not UNSAFE & set(story.case_name):
+        return f'{command} --case "{story.case_name}"{seed}'
+    return command + seed
+
+
+def _next(report: Report, words: Words, asked: Asked) -> Iterator[Block]:
+    number, command = report.problem.number, asked.command
+    if report.verdict == "IE":
+        yield line(words("next_report"))
+    elif report.verdict == "UNATTEMPTED":
+        key = "next_cell" if asked.in_cell else "next_open"
+        yield line(words(key, path=asked.path, command=command, number=number))
+    elif report.verdict == "AC":
+        yield line(words("next_passed", command=command, number=number))
+    else:
+        yield line(words("next_hint", command=command, number=number))
+
+
+def data(explained: Explained, words: Words, asked: Asked) -> dict[str, Any]:
+    """The report as plain data, for --json."""
+    report, story, diagnosis = explained.report, explained.story, explained.diagnosis
+    language = words.language
+    return {
+        "problem": report.problem.number,
+        "title": report.problem.title[language],
+        "verdict": report.verdict,
+        "word": words(report.verdict),
+        "points": report.points,
+        "of": total(report),
+        "seed": report.seed,
+        "groups": [
+            {
+                "name": result.group.name,
+                "title": result.group.title[language],
+                "points": result.group.points if result.passed else 0,
+                "of": result.group.points,
+                "cases": [_case(case) for case in result.cases],
+            }
+            for result in report.groups
+        ],
+        "message": report.message,
+        "printed": report.printed,
+        "showcase": _showcase(report, words),
+        "story": None if story is None else {**asdict(story), "replay": replay(explained, asked)},
+        "diagnosis": None
+        if diagnosis is None
+        else {"sentence": diagnosis.sentence[language], "link": diagnosis.link[language]},
+    }
+
+
+def _case(case: Any) -> dict[str, Any]:
+    verdict = "AC" if case.failure is None else case.failure.verdict
+    return {"name": case.case.name, "verdict": verdict, "verified": case.num_verified, "asked": case.num_asked}

@@ -1,0 +1,309 @@
+"""What the command can do: each verb answers with a page to read, the same as data, and an exit status."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from practice.grader import classroom, keep, materials
+from practice.grader.bar import Bar
+from practice.grader.calls import CaseError, read
+from practice.grader.contract import Case, Problem
+from practice.grader.explain import Explained
+from practice.grader.learner import Learner
+from practice.grader.page import Block, Code, Grid, Heading, Piece, Toned, line
+from practice.grader.problems import folders, load
+from practice.grader.report import Asked, data, page, verdict_piece
+from practice.grader.submissions import read_source
+from practice.grader.watch import INTERVAL, saves
+from practice.grader.words import Words
+
+PASSED, FAILED, USAGE, FAULT = range(4)  # exit statuses
+
+
+class UsageError(Exception):
+    """A command that cannot be followed, as a sentence."""
+
+
+@dataclass
+class Answer:
+    page: list[Block]
+    data: dict[str, Any]
+    status: int = PASSED
+
+
+@dataclass
+class Request:
+    """The command line, understood."""
+
+    words: Words
+    asked: Asked
+    learner: Learner
+    seed: int
+    case: str | None = None
+    spoil: bool = False
+    show: Callable[[Answer], None] = lambda answer: None  # for a verb that answers again and again
+    wait: Callable[[], object] = lambda: time.sleep(INTERVAL)
+    stdin: Any = field(default_factory=lambda: sys.stdin)
+
+    def problem(self, given: str) -> Problem:
+        known = ", ".join(map(str, folders()))
+        if not given.isascii() or not given.isdecimal():
+            raise UsageError(self.words("no_number", given=given, known=known))
+        if int(given) not in folders():
+            raise UsageError(self.words("no_problem", given=given, known=known))
+        return load(int(given))
+
+
+def list_problems(request: Request) -> Answer:
+    words, progress = request.words, request.learner.progress
+    rows, entries = [], []
+    problems = [load(number) for number in folders()]
+    for problem in problems:
+        score = progress.of(problem.number)
+        best: Piece = Toned(words("never"), "dim")
+        if score.passed:
+            best = Toned(words("passed"), "good")
+        elif score.points is not None:
+            best = f"{score.points}/{score.of}" if score.of else "0"
+        title = problem.title[words.language]
+        rows.append((str(problem.number), title, words(problem.difficulty), problem.chapter, best))
+        entries.append(
+            {"problem": problem.number, "title": title, "difficulty": problem.difficulty, "chapter": problem.chapter}
+            | {"points": score.points, "of": score.of, "passed": score.passed}
+        )
+    columns = tuple(words(key) for key in ("number", "problem", "difficulty", "chapter", "best"))
+    following = next((problem.number for problem in problems if not progress.of(problem.number).passed), None)
+    step = words("list_done")
+    if following is not None:
+        step = words("list_next", command=request.asked.command, number=following)
+    return Answer([Grid(columns, tuple(rows)), line(step)], {"problems": entries, "next": following})
+
+
+def grade_one(request: Request, given: str, file: str | None = None) -> Answer:
+    problem, words = request.problem(given), request.words
+    notes: list[Block] = []
+    path = request.learner.path(problem.number) if file is None else Path(file)
+    if file is None and request.learner.start(problem):
+        notes.append(line(words("made", path=shown(path))))
+    if file == "-":
+        source = request.stdin.buffer.read(problem.limits.source + 1)
+    else:
+        try:
+            source = read_source(path, problem.limits.source)
+        except OSError:
+            raise UsageError(words("no_file", path=path)) from None
+    return _graded(request, problem, source, path if file is None else file, notes)
+
+
+def _graded(request: Request, problem: Problem, source: bytes, file: Path | str, notes: list[Block]) -> Answer:
+    case = None if request.case is None else _case(request, problem, request.case)
+    own = isinstance(file, Path)  # the learner's own file needs no name on the command line
+    asked = replace(request.asked, file="" if own else quoted(str(file)), path=shown(Path(file)))
+    with Bar() as bar:
+        explained = request.learner.grade(problem, source, request.seed, case, bar)
+    report = page(explained, request.words, asked)
+    return Answer([*notes, *report], data(explained, request.words, asked), status_of(explained))
+
+
+def status_of(explained: Explained) -> int:
+    return {"AC": PASSED, "IE": FAULT}.get(explained.report.verdict, FAILED)
+
+
+def _case(request: Request, problem: Problem, given: str) -> Case:
+    if "(" not in given or any(given == case.name for group in problem.groups(request.seed) for case in group.cases):
+        for group in problem.groups(request.seed):
+            for case in group.cases:
+                if case.name == given:
+                    return case
+        raise UsageError(request.words("case_unknown", given=given))
+    try:
+        return read(problem, given)
+    except CaseError as error:
+        expected = f"{problem.variable} = {problem.class_name}(...)"
+        values = {"position": error.position, "detail": error.detail, "expected": expected}
+        raise UsageError(request.words(error.key, variable=problem.variable, **values)) from None
+
+
+def show_statement(request: Request, given: str) -> Answer:
+    problem = request.problem(given)
+    text = materials.statement(problem, request.words.language)
+    return Answer([line(text)], {"problem": problem.number, "statement": text})
+
+
+def show_hint(request: Request, given: str, which: str | None = None) -> Answer:
+    problem, words = request.problem(given), request.words
+    hints = materials.hints(problem, words.language)
+    seen = request.learner.progress.of(problem.number).hints
+    number = min(seen + 1, len(hints)) if which is None else int(which) if which.isdecimal() else 0
+    if not 1 <= number <= len(hints):
+        raise UsageError(words("hint_range", of=len(hints), given=which))
+    values = {"command": request.asked.command, "number": problem.number}
+    if number > seen + 1:
+        raise UsageError(words("hint_order", hint=number, seen=number - 1, **values))
+    request.learner.progress.show_hint(problem.number, number)
+    more = words("hint_last") if number == len(hints) else words("hint_more", **values)
+    title = words("hint_title", hint=number, of=len(hints))
+    blocks: list[Block] = [Heading(title), line(hints[number - 1]), line(Toned(more, "dim"))]
+    content = {"problem": problem.number, "hint": number, "of": len(hints), "text": hints[number - 1]}
+    return Answer(blocks, content)
+
+
+def show_solution(request: Request, given: str) -> Answer:
+    problem = request.problem(given)
+    if not request.spoil and not request.learner.progress.of(problem.number).passed:
+        raise UsageError(request.words("solution_locked", command=request.asked.command, number=problem.number))
+    text = materials.reference(problem)
+    return Answer([Code(tuple(text.rstrip().split("\n")))], {"problem": problem.number, "reference": text})
+
+
+def reset(request: Request, given: str) -> Answer:
+    problem, words = request.problem(given), request.words
+    path = request.learner.path(problem.number)
+    kept = request.learner.save(problem.number, materials.starter(problem))
+    blocks: list[Block] = [line(words("reset_done", path=shown(path)))]
+    if kept is not None:
+        blocks.append(line(words("earlier_kept", path=shown(kept))))
+    return Answer(blocks, {"problem": problem.number, "file": str(path), "kept": None if kept is None else str(kept)})
+
+
+def watch(request: Request, given: str) -> Answer:
+    problem = request.problem(given)
+    path = request.learner.path(problem.number)
+    made = request.learner.start(problem)
+    note = request.words("made", path=shown(path)) if made else ""
+    head = [line(each) for each in (note, request.words("watching", path=shown(path))) if each]
+    request.show(Answer(list(head), {}))
+    try:
+        for source in saves(path, problem.limits.source, request.wait):
+            request.show(_graded(request, problem, source, path, []))
+    except KeyboardInterrupt:
+        pass
+    return Answer([], {})
+
+
+def grade_everything(request: Request) -> Answer:
+    words, rows, entries, status = request.words, [], [], PASSED
+    numbers = list(folders())
+    with Bar() as bar:
+        for done, number in enumerate(numbers):
+            bar(done, len(numbers))
+            problem, path = load(number), request.learner.path(number)
+            source = read_source(path, problem.limits.source) if path.is_file() else materials.starter(problem)
+            explained = request.learner.grade(problem, source, request.seed)
+            content = data(explained, words, request.asked)
+            title, verdict = problem.title[words.language], verdict_piece(explained.report.verdict, words)
+            rows.append((str(number), title, verdict, f"{content['points']}/{content['of']}"))
+            entries.append({key: content[key] for key in ("problem", "title", "verdict", "points", "of")})
+            status = max(status, status_of(explained))
+    columns = tuple(words(key) for key in ("number", "problem", "verdict", "group_points"))
+    return Answer([Grid(columns, tuple(rows), numbers=(3,))], {"problems": entries, "seed": request.seed}, status)
+
+
+def grade_next(request: Request) -> Answer:
+    for number in folders():
+        if not request.learner.progress.of(number).passed:
+            return grade_one(request, str(number))
+    return Answer([line(request.words("list_done"))], {"next": None})
+
+
+def grade_class(request: Request, given: str, folder: str) -> Answer:
+    problem, words, place = request.problem(given), request.words, Path(folder)
+    if not place.is_dir():
+        raise UsageError(words("class_no_folder", path=folder))
+    paths = classroom.submissions(place)
+    if not paths:
+        raise UsageError(words("class_empty", path=folder))
+    with Bar() as bar:
+        graded = classroom.grade_all(problem, paths, request.seed, request.learner.diagnostician(problem), bar)
+    blocks = [*_class_table(graded, words, problem.number), Heading(words("class_report")), *_shared(graded, words)]
+    table = place / f"grades-{problem.number}.csv"
+    try:
+        keep.write(table, classroom.as_csv(graded, words, problem.number))
+        blocks.append(line(words("class_csv", path=shown(table))))
+    except OSError as error:
+        blocks.append(line(words("class_csv_failed", detail=error)))
+    verdicts = {one.report.verdict if one.report else "" for one in graded}
+    status = FAULT if "IE" in verdicts else PASSED if verdicts == {"AC"} else FAILED
+    return Answer(blocks, _class_data(graded, words, problem.number), status)
+
+
+def _class_table(graded: list[classroom.Graded], words: Words, number: int) -> Iterator[Block]:
+    rows: list[tuple[Piece, ...]] = []
+    for one in graded:
+        why = classroom.reason(one, words, number)
+        if one.report is None:
+            rows.append((one.name, Toned("-", "bad"), "", "", why))
+        else:
+            points = str(one.report.points)
+            rows.append((one.name, verdict_piece(one.report.verdict, words), points, " ".join(one.failed_groups), why))
+    columns = ("submission", "verdict", "group_points", "failed_groups", "misconception")
+    yield Grid(tuple(map(words, columns)), tuple(rows), numbers=(2,))
+
+
+def _shared(graded: list[classroom.Graded], words: Words) -> Iterator[Block]:
+    shared = classroom.misconceptions(graded, words.language)
+    if not shared:
+        yield line(words("class_none"))
+        return
+    rows = [(str(count), sentence) for sentence, count in shared]
+    unknown = sum(one.report is not None and one.report.verdict != "AC" and not one.diagnosis for one in graded)
+    rows += [(str(unknown), words("class_unknown"))] if unknown else []
+    yield Grid((words("learners"), words("misconception")), tuple(rows), numbers=(0,))
+
+
+def _class_data(graded: list[classroom.Graded], words: Words, number: int) -> dict[str, Any]:
+    files = [
+        {
+            "file": one.name,
+            "verdict": one.report.verdict if one.report else None,
+            "points": one.report.points if one.report else None,
+            "failed_groups": one.failed_groups,
+            "misconception": one.diagnosis.sentence[words.language] if one.diagnosis else None,
+            "error": None if one.report else classroom.reason(one, words, number),
+        }
+        for one in graded
+    ]
+    shared = [{"sentence": each, "learners": count} for each, count in classroom.misconceptions(graded, words.language)]
+    return {"problem": number, "files": files, "misconceptions": shared}
+
+
+def doctor(request: Request) -> Answer:
+    from practice.grader.doctor import doctor as examine
+
+    words, findings = request.words, examine()
+    rows = tuple(
+        (
+            each.protection,
+            Toned(words("active"), "good") if each.active else Toned(words("inactive"), "bad"),
+            each.detail,
+        )
+        for each in findings
+    )
+    columns = (words("protection"), "", words("finding"))
+    content = [{"protection": each.protection, "active": each.active, "detail": each.detail} for each in findings]
+    return Answer([Heading(words("doctor_title")), Grid(columns, rows)], {"findings": content})
+
+
+def verify(request: Request) -> Answer:
+    raise NotImplementedError
+
+
+def shown(path: Path) -> str:
+    """The path as it can be typed from here: relative where it lies below the working folder."""
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def quoted(argument: str) -> str:
+    """As one argument of a shell."""
+    if sys.platform == "win32":
+        return f'"{argument}"' if " " in argument else argument
+    return shlex.quote(argument)
