@@ -46,18 +46,18 @@ def _header(title: str, step: Step) -> list[Mark]:
     """Title, call and caption, each wrapped to the width of the picture."""
     marks: list[Mark] = []
     y = 12.0
-    for line in _wrap(title, 18 * 0.6):
+    for line in wrap(title, 18 * 0.6):
         marks.append(Text(MARGIN, y := y + 24, line, 18, bold=True, name="title"))
     y += 4
-    for line in _wrap(step.call, 13 * 0.602):
+    for line in wrap(step.call, 13 * 0.602):
         marks.append(Text(MARGIN, y := y + 19, line, 13, mono=True, fill="#0b4f8a", name="call"))
     y += 4
-    for line in _wrap(step.caption, 14 * 0.55):
+    for line in wrap(step.caption, 14 * 0.55):
         marks.append(Text(MARGIN, y := y + 20, line, 14, name="caption"))
     return marks
 
 
-def _wrap(string: str, place: float) -> list[str]:
+def wrap(string: str, place: float) -> list[str]:
     """Lines of `string` that fit into the picture when a character takes `place` px on average."""
     widest = max(map(places, string), default=1)
     return textwrap.wrap(string, int((WIDTH - 2 * MARGIN) / place / widest))
