@@ -1,11 +1,17 @@
-"""Grading: every case of a problem is played on the learner's class in a child, and each answer is verified here."""
+"""Grading: every case of a problem is played on the learner's class, and what they yield becomes a verdict.
+
+A pass is N verified answers out of N. What the child says can only make the verdict worse, or its reason clearer.
+"""
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
-from types import TracebackType
 
-from practice.grader.contract import Case, CaseResult, Problem, Report
+from practice.grader.contract import Case, CaseResult, GroupResult, Limits, Problem, Report
+from practice.grader.runner import Budget, Runner
+
+__all__ = ["Runner", "grade", "run_case"]
 
 OnProgress = Callable[[int, int], None]  # cases done, cases in all
 
@@ -14,7 +20,20 @@ def grade(
     problem: Problem, source: bytes, seed: int, starter: bytes | None = None, on_progress: OnProgress | None = None
 ) -> Report:
     """The verdict on a solution, without story and diagnosis. Only `source` is untrusted."""
-    raise NotImplementedError
+    report = Report(problem, "IE", seed)
+    try:
+        if refusal := refuse(source, problem.limits):
+            report.verdict, report.message = "CE", refusal
+        else:
+            _play_all(report, source, on_progress)
+            if report.verdict == "RTE" and unattempted(report, starter):
+                report.verdict, report.message = "UNATTEMPTED", last_line(report.first_failure)
+            if report.verdict == "AC" and problem.showcase:
+                with Runner(problem, source) as runner:
+                    report.showcase = runner.answers(problem.showcase(seed))
+    except Exception:  # in the rules, the cases, the machine: never the learner's fault
+        report.verdict, report.message = "IE", traceback.format_exc()
+    return report
 
 
 def run_case(problem: Problem, source: bytes, case: Case) -> CaseResult:
@@ -23,24 +42,52 @@ def run_case(problem: Problem, source: bytes, case: Case) -> CaseResult:
         return runner.run(case)
 
 
-class Runner:
-    """Plays many cases on one solution; each has the whole of the problem's limits, and a dead child is replaced.
+def refuse(source: bytes, limits: Limits) -> str:
+    """Why a source is not even looked at; empty when it is."""
+    if len(source) > limits.source:
+        return f"the solution has {len(source)} bytes; at most {limits.source} are accepted"
+    try:
+        source.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        return f"the solution is no UTF-8 text (byte {error.start}): save it with the encoding UTF-8"
+    return ""
 
-    The solution's module is loaded once in each child: a solution that keeps state in its class or its module may
-    answer otherwise in a used child than in a fresh one. `restart()` makes the next case the first of a fresh child.
-    """
 
-    def __init__(self, problem: Problem, source: bytes) -> None:
-        self.problem, self.source = problem, source
+def _play_all(report: Report, source: bytes, on_progress: OnProgress | None) -> None:
+    groups = report.problem.groups(report.seed)
+    done, total = 0, sum(len(group.cases) for group in groups)
+    with Runner(report.problem, source, Budget.of(report.problem.limits)) as runner:
+        broken = runner.load()
+        if broken and broken.verdict == "CE":
+            report.verdict, report.message = "CE", broken.detail
+            return
+        for group in groups:
+            results = []
+            for case in group.cases:  # all of them, also after a failure: points by group, and a pattern to diagnose
+                results.append(runner.run(case))
+                done += 1
+                if on_progress:
+                    on_progress(done, total)
+            report.groups += (GroupResult(group, tuple(results)),)
+        report.printed = runner.printed.decode("utf-8", "replace")
+    first = report.first_failure
+    report.verdict = first.failure.verdict if first and first.failure else "AC"
 
-    def __enter__(self) -> Runner:
-        return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.restart()
+def unattempted(report: Report, starter: bytes | None) -> bool:
+    """Nothing was answered, and the first case ends where it does with the starter, by the same NotImplementedError."""
+    first = report.first_failure
+    answered = any(case.num_verified for group in report.groups for case in group.cases)
+    if first is None or answered or not last_line(first).startswith("NotImplementedError"):
+        return False
+    untouched = first if starter is None else run_case(report.problem, starter, first.case)
+    return last_line(untouched) == last_line(first) and _num_moves(untouched) == _num_moves(first)
 
-    def restart(self) -> None:
-        raise NotImplementedError
 
-    def run(self, case: Case) -> CaseResult:
-        raise NotImplementedError
+def last_line(result: CaseResult | None) -> str:
+    """The exception itself, without its traceback."""
+    return result.failure.detail.rpartition("\n")[2] if result and result.failure else ""
+
+
+def _num_moves(result: CaseResult) -> int:
+    return len(result.failure.moves) if result.failure else 0

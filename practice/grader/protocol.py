@@ -1,0 +1,104 @@
+"""What parent and child say to each other: frames of a length and its bytes; calls as marshal, replies as JSON.
+
+The parent trusts no reply. A reply has its call's number, plain data, and at most `MAX_REPLY` bytes, and becomes
+plain data here or is `Garbled`; nothing of it is ever run, and it never says whether an answer is right.
+"""
+
+from __future__ import annotations
+
+import json
+import marshal
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from practice.grader.contract import Foreign
+
+MAX_REPLY = 1 << 20  # bytes; parsed, the worst megabyte takes some 30 in memory
+MAX_DEPTH = 20  # of lists in lists: an honest reply stays below, and what handles the values here may recurse
+MAX_DIGITS = 1300  # of an int, whose reading takes time in proportion to their square
+
+
+class Garbled(Exception):
+    """Bytes that the judge's own host in the child would not have sent."""
+
+
+@dataclass(frozen=True)
+class Value:
+    value: Any  # plain data, in which a `Foreign` stands for anything else
+
+
+@dataclass(frozen=True)
+class Raised:
+    """An exception in the learner's code; `kind` is error, memory, syntax or missing."""
+
+    kind: str
+    type_name: str
+    text: str
+    frames: tuple[tuple[int, str], ...]  # line and function of the learner's own frames, the innermost last
+
+
+def frame(number: int, *message: Any) -> bytes:
+    """A call as bytes; `number` comes back with its reply. The message is ours, so it may be marshal."""
+    data = marshal.dumps((number, *message))
+    return len(data).to_bytes(4, "big") + data
+
+
+def parse(data: bytes, number: int) -> Value | Raised:
+    """The reply to call `number`."""
+    try:
+        if len(data) > MAX_DIGITS and re.search(rb"\d{%d}" % MAX_DIGITS, data):
+            raise ValueError("an int too long to be read")
+        reply = json.loads(data.decode("ascii"), object_pairs_hook=_restore)
+        if data.count(b"[") > MAX_DEPTH and _depth(reply) > MAX_DEPTH:
+            raise ValueError("lists nested too deeply")
+        replied, kind, *rest = reply
+        if type(replied) is not int or replied != number:
+            raise ValueError("not the reply to this call")
+        if kind == "value":
+            (value,) = rest
+            return Value(value)
+        if kind not in ("error", "memory", "syntax", "missing"):
+            raise ValueError("no such kind of reply")
+        name, text, frames = rest
+        return Raised(kind, _text(name), _text(text), tuple((_line(line), _text(name)) for line, name in frames))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise Garbled(str(error)) from None
+
+
+def _restore(pairs: list[tuple[str, Any]]) -> Any:
+    """The value of a JSON object, which is always one key, the kind of the value, and its parts."""
+    ((kind, parts),) = pairs
+    if kind == "t" and type(parts) is list:
+        return tuple(parts)
+    if kind == "d":
+        return dict(parts)
+    if kind == "f":
+        name, text = parts
+        return Foreign(_text(name), re.sub(r"0x[0-9a-fA-F]{6,}", "0x...", _text(text)))  # the same in every run
+    raise ValueError("no such kind of value")
+
+
+def _text(value: Any) -> str:
+    if type(value) is not str:
+        raise ValueError("text is missing")
+    return value
+
+
+def _line(value: Any) -> int:
+    if type(value) is not int:
+        raise ValueError("a line number is missing")
+    return value
+
+
+def _depth(value: Any) -> int:
+    level, depth = [value], 0
+    while level := [part for parts in level for part in _parts(parts)]:
+        depth += 1
+        if depth > MAX_DEPTH:
+            break
+    return depth
+
+
+def _parts(value: Any) -> Any:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()

@@ -1,0 +1,180 @@
+"""Playing cases on a solution in child processes, within limits; each answer is verified against the rules here."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import Any
+
+from practice.grader.affinity import one_processor
+from practice.grader.contract import Case, CaseResult, Failure, Limits, Move, Problem
+from practice.grader.play import same, script
+from practice.grader.process import Child, Stopped
+from practice.grader.protocol import Raised
+
+
+@dataclass
+class Budget:
+    """What is left of a problem's limits."""
+
+    cpu_seconds: float
+    wall_seconds: float
+    output: int
+    exhausted: str = ""  # the verdict, once a limit was reached
+
+    @classmethod
+    def of(cls, limits: Limits) -> Budget:
+        return cls(limits.cpu_seconds, 3 * limits.cpu_seconds, limits.output)
+
+
+class Runner:
+    """Plays cases on one solution. Without a budget for all of them each case has the whole of the problem's limits.
+
+    The solution's module is loaded once in each child, and a child serves until it dies: a solution that keeps state
+    in its class or its module may answer otherwise in a used child than alone. `restart()` makes the next case the
+    first of a fresh child.
+    """
+
+    def __init__(self, problem: Problem, source: bytes, budget: Budget | None = None) -> None:
+        self.problem, self.source = problem, source.decode("utf-8-sig")
+        self._shared = budget
+        self._budget = budget or Budget.of(problem.limits)
+        self._child: Child | None = None
+        self._broken: Stopped | None = None  # why the module cannot be loaded, in any child
+        self._cases_in_child = 0
+        self._printed = b""
+
+    def __enter__(self) -> Runner:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.restart()
+
+    def restart(self) -> None:
+        """End the child; the next case gets a fresh one."""
+        if self._child is not None:
+            child, self._child = self._child, None
+            child.end()
+            self._printed += child.printed
+            self._budget.cpu_seconds -= child.cpu_seconds
+
+    @property
+    def printed(self) -> bytes:
+        """What the solution has printed, in all cases or (without a shared budget) in the last one."""
+        return self._printed + (self._child.printed if self._child is not None else b"")
+
+    def load(self) -> Stopped | None:
+        """Load the module; returns why that cannot be done."""
+        try:
+            self._start()
+        except Stopped as stopped:
+            return stopped
+        return None
+
+    def run(self, case: Case) -> CaseResult:
+        """Play the case on a fresh object."""
+        if self._shared is None:
+            self._renew()
+        used = self._cases_in_child > 0
+        result = self._play(case)
+        if self._shared is None and used and result.failure and result.failure.verdict == "TLE":
+            self._renew()  # earlier cases may have used up the child's CPU time
+            result = self._play(case)
+        return result
+
+    def answers(self, case: Case) -> tuple[Any, ...] | None:
+        """What the solution returns in a case that is not graded; None when it does not come to its end."""
+        answers = []
+        try:
+            self._start()
+            self._ask("new", dict(case.parameters))
+            for move, _ in script(case, self.problem.rules):
+                answers.append(self._ask("call", move.step.method, move.args, dict(move.kwargs)))
+        except Stopped:
+            return None
+        return tuple(answers)
+
+    def _renew(self) -> None:
+        self._budget = Budget.of(self.problem.limits)
+        self._printed = b""
+        if self._child is not None:
+            self._child.forget_output()
+
+    def _play(self, case: Case) -> CaseResult:
+        moves: list[Move] = []
+        verified, expected, failure = 0, None, None
+        pairs = script(case, self.problem.rules)
+        try:
+            child = self._start()
+            self._cases_in_child += 1
+            with one_processor(child.pid):
+                self._ask("new", dict(case.parameters))
+                for move, expected in pairs:
+                    moves.append(move)
+                    got = self._ask("call", move.step.method, move.args, dict(move.kwargs))
+                    if not same(expected, got):
+                        failure = Failure("WA", tuple(moves), expected, got)
+                        break
+                    verified += 1
+                if failure is None:
+                    self._ask("drop")
+        except Stopped as stopped:
+            failure = Failure(stopped.verdict, tuple(moves), expected, detail=stopped.detail)
+        return CaseResult(case, verified, len(moves) + sum(1 for _ in pairs), failure)
+
+    def _start(self) -> Child:
+        if self._broken is not None:
+            raise self._broken
+        if self._child is None:
+            budget = self._budget
+            if budget.exhausted:
+                raise Stopped(budget.exhausted, "not run: an earlier case has used up the limit")
+            self._child = Child(replace(self.problem.limits, cpu_seconds=budget.cpu_seconds))
+            self._cases_in_child = 0
+            try:
+                self._ask("load", self.source, self.problem.class_name)
+            except Stopped as stopped:
+                self._broken = stopped
+                raise
+        return self._child
+
+    def _ask(self, *message: Any) -> Any:
+        """The plain value that comes back; whatever else comes is raised as Stopped."""
+        child, budget = self._child, self._budget
+        assert child is not None
+        child.room = budget.output
+        started = time.monotonic()
+        try:
+            reply = child.ask(budget.wall_seconds, *message)
+        except Stopped as stopped:
+            if stopped.verdict in ("TLE", "OLE"):
+                budget.exhausted = stopped.verdict
+            self.restart()
+            raise
+        finally:
+            budget.wall_seconds -= time.monotonic() - started
+            budget.output = child.room
+        if isinstance(reply, Raised):
+            if reply.kind == "memory":
+                self.restart()  # what filled the memory may still be there
+            raise Stopped(*explain(reply, self.source))
+        return reply.value
+
+
+def explain(raised: Raised, source: str) -> tuple[str, str]:
+    """Verdict and detail for an exception, with the learner's own lines."""
+    lines = source.splitlines()
+    code = {number: lines[number - 1].strip()[:120] for number, _ in raised.frames if 0 < number <= len(lines)}
+    if raised.kind == "missing":
+        return "CE", f"there is no class {raised.text} in the solution: keep the name that the starter gives it"
+    if raised.kind == "syntax":
+        where = "".join(f"\n  line {number}\n    {code[number]}" for number, _ in raised.frames if number in code)
+        return "CE", f"{raised.type_name}: {raised.text}{where}"
+    trace = [f"  line {number}, in {name}\n    {code.get(number, '')}\n" for number, name in raised.frames]
+    error = f"{raised.type_name}: {raised.text}" if raised.text else raised.type_name
+    if raised.type_name == "SystemExit":
+        error += " (the code called sys.exit or exit)"
+    stable = re.sub(r"0x[0-9a-fA-F]{6,}", "0x...", error)  # addresses differ from run to run
+    return "MLE" if raised.kind == "memory" else "RTE", "".join(trace) + stable

@@ -1,0 +1,52 @@
+"""Processes that a child has started and that left its process group, where no filter forbids starting them (Linux).
+
+While such a child runs, its orphans become children of the judge (a subreaper), which knows them by a token in the
+environment that they inherited, and kills them. Source: prctl(2), PR_SET_CHILD_SUBREAPER.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from pathlib import Path
+
+SET_SUBREAPER, GET_SUBREAPER = 36, 37
+
+
+def adopt_orphans(adopt: bool) -> bool:
+    """Whether orphans of this process' children become its own children, from now on; returns what it was before."""
+    import ctypes
+
+    libc, before = ctypes.CDLL(None), ctypes.c_int()
+    libc.prctl(GET_SUBREAPER, ctypes.byref(before), 0, 0, 0)
+    libc.prctl(SET_SUBREAPER, int(adopt), 0, 0, 0)
+    return bool(before.value)
+
+
+def end_orphans(token: str) -> int:
+    """Kill and reap all children of this process that carry the token, and then theirs; returns how many."""
+    ended = 0
+    while found := [pid for pid in _children() if _carries(pid, token)]:
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError, ChildProcessError):
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+                ended += 1
+    return ended
+
+
+def _children() -> list[int]:
+    return [int(path.name) for path in Path("/proc").glob("[0-9]*") if _parent(path) == os.getpid()]
+
+
+def _parent(process: Path) -> int | None:
+    with contextlib.suppress(OSError):
+        return int((process / "stat").read_text(errors="replace").rpartition(")")[2].split()[1])
+    return None
+
+
+def _carries(pid: int, token: str) -> bool:
+    with contextlib.suppress(OSError):
+        return token.encode() in Path(f"/proc/{pid}/environ").read_bytes()
+    return False
