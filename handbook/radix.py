@@ -10,6 +10,8 @@ has one lock, on the node where its registered beginning ends, so `ref_cnt` of a
 Source: SGLang 0.5.23, `checkpoint_kv_cache` and `release_kv_cache` (srt/mem_cache/common.py).
 """
 
+# Woven from notebooks/zh/04_radix_tree.ipynb by make build: edit it there.
+
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence

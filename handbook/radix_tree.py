@@ -12,6 +12,8 @@ Source: RadixAttention (SGLang, arXiv 2312.07104); in SGLang 0.5.23 `RadixCache`
 `UnifiedRadixCache`.
 """
 
+# Woven from notebooks/zh/04_radix_tree.ipynb by make build: edit it there.
+
 from __future__ import annotations
 
 from collections import OrderedDict
