@@ -103,9 +103,11 @@ def _parameters(problem: Problem, call: ast.Call, args: tuple[Any, ...], kwargs:
     if ast.unparse(call.func) != problem.class_name:
         raise CaseError("case_not_first", 1, ast.unparse(call))
     try:
-        return dict(inspect.signature(problem.rules).bind(*args, **kwargs).arguments)
-    except TypeError as error:
-        raise CaseError("case_refused", 1, str(error)) from None
+        parameters = dict(inspect.signature(problem.rules).bind(*args, **kwargs).arguments)
+        problem.rules(**parameters)
+    except Exception as error:
+        raise CaseError("case_refused", 1, f"{type(error).__name__}: {error}") from None
+    return parameters
 
 
 def _read(node: ast.expr, names: Mapping[str, int], position: int) -> Any:

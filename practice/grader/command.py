@@ -14,13 +14,19 @@ from practice.grader.contract import DEFAULT_SEED
 from practice.grader.learner import Learner
 from practice.grader.page import line
 from practice.grader.report import Asked
+from practice.grader.request import FAULT, USAGE, Answer, Request, UsageError, quoted
 from practice.grader.terminal import show, wants_colour
-from practice.grader.verbs import FAULT, USAGE, Answer, Request, UsageError
 from practice.grader.words import LANGUAGES, Words, system_language
 
 EVERYWHERE = ("--json", "--lang", "--no-color")
 WITH_VALUE = ("--seed", "--lang", "--case")
 FLAGS = ("--json", "--no-color", "--spoil", "--help", "-h")
+
+
+def grade_class(request: Request, given: str, folder: str) -> Answer:
+    from practice.grader import class_report  # with threads and csv, which a learner need not wait for
+
+    return class_report.grade_class(request, given, folder)
 
 
 @dataclass(frozen=True)
@@ -42,7 +48,7 @@ VERBS = {
     "reset": Verb(verbs.reset, "takes_number", 1, 1),
     "all": Verb(verbs.grade_everything, options=("--seed",)),
     "next": Verb(verbs.grade_next, options=("--seed",)),
-    "grade": Verb(verbs.grade_class, "takes_number_dir", 2, 2, ("--seed",)),
+    "grade": Verb(grade_class, "takes_number_dir", 2, 2, ("--seed",)),
     "verify": Verb(verbs.verify, options=("--seed",)),
     "doctor": Verb(verbs.doctor),
 }
@@ -154,4 +160,4 @@ def _language(arguments: Sequence[str]) -> str:
 def _command() -> str:
     """How the judge was started, to be typed again."""
     python = Path(sys.executable).stem if sys.platform == "win32" else Path(sys.executable).name
-    return f"{python} {verbs.quoted(sys.argv[0])}"
+    return f"{python} {quoted(sys.argv[0])}"

@@ -51,4 +51,4 @@ def smallest(result: CaseResult, problem: Problem, source: bytes) -> tuple[CaseR
         if kind(fresh(small.case)) == kind(small):
             return small, True
         small = shrink(result, problem, fresh, FRESH_TRIALS)
-        return small, small is not result or kind(fresh(result.case)) == kind(result)
+        return small, kind(fresh(small.case)) == kind(small)

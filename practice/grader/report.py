@@ -12,7 +12,7 @@ from practice.grader.page import Beside, Block, Code, Grid, Heading, Line, Piece
 from practice.grader.story import UNSAFE, Story
 from practice.grader.words import Words
 
-MOST_CALLS = 16  # lines of a story that are shown
+MOST_CALLS = 12  # lines of a story that are shown
 
 
 @dataclass(frozen=True)
@@ -95,9 +95,9 @@ def _story(story: Story, words: Words) -> Iterator[Block]:
         yield line(words("story_case", case=story.case_name))
     calls = _cut(story.calls, words)
     yield Code(calls, marked=len(calls) - 1)
-    if story.expected is None:
+    if len(story.calls) == 1:
         yield line(words("story_constructor"))
-    else:
+    if story.expected is not None:
         got = words("story_nothing") if story.got is None else story.got
         rows = ((words("story_expected"), Toned(story.expected, "strong")), (words("story_got"), Toned(got, "strong")))
         yield Grid((), rows)
@@ -114,7 +114,7 @@ def _story(story: Story, words: Words) -> Iterator[Block]:
 def _cut(calls: tuple[str, ...], words: Words) -> tuple[str, ...]:
     if len(calls) <= MOST_CALLS:
         return calls
-    start, end = calls[:4], calls[4 - MOST_CALLS + 1 :]
+    start, end = calls[:3], calls[3 - MOST_CALLS + 1 :]
     return (*start, words("story_cut", count=len(calls) - len(start) - len(end)), *end)
 
 

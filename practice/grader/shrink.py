@@ -33,14 +33,18 @@ def shrink(result: CaseResult, problem: Problem, run: Run, trials: int = TRIALS)
     return search.best
 
 
-def kind(result: CaseResult) -> tuple[str, ...] | None:
-    """What stays the same while a failure shrinks: verdict, method, type of the exception. None: no failure."""
+def kind(result: CaseResult) -> tuple[Any, ...] | None:
+    """What stays the same while a failure shrinks; None is no failure.
+
+    Beside the verdict: the method, the type of the exception, and whether None was due and whether None came, since a
+    story of a wrong hit must not turn into one of a pool that is too small.
+    """
     failure = result.failure
     if failure is None:
         return None
     method = failure.moves[-1].step.method if failure.moves else ""
     exception = failure.detail.strip().rpartition("\n")[2].partition(":")[0] if failure.verdict == "RTE" else ""
-    return failure.verdict, method, exception
+    return failure.verdict, method, exception, failure.expected is None, failure.got is None
 
 
 def _cut(result: CaseResult) -> CaseResult:

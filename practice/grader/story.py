@@ -11,6 +11,7 @@ from typing import Any
 
 from practice.grader.calls import calls, shown
 from practice.grader.contract import CaseResult, Foreign, Move, Problem, Table
+from practice.grader.shrink import SHRINKABLE
 
 LONGEST_REPLAY = 1500  # characters; a longer line is no command that one copies
 UNSAFE = set('"$`\\!%\n')  # between double quotes some shell would change these
@@ -26,7 +27,7 @@ class Story:
     num_left_out: int  # calls of that case that are not in it
     before: tuple[Table, ...]  # the rules' state before the last call
     after: tuple[Table, ...]  # and after it; both are empty where the state is too large to help
-    expected: str | None  # None: no call was made
+    expected: str | None  # None: no call was made, or a limit was reached
     got: str | None  # None: nothing came back
     types: tuple[str, str] | None  # of expected and got, where these differ and neither is None
     detail: str  # the learner's traceback, or the limit that was reached
@@ -38,9 +39,10 @@ def tell(result: CaseResult, problem: Problem, original: CaseResult) -> Story:
     failure = result.failure
     assert failure is not None and original.failure is not None, "a case that passed has no story"
     steps, first_steps = ([move.step for move in each.moves] for each in (failure, original.failure))
-    before, after = _state(result, problem) if failure.verdict in ("WA", "RTE") else ((), ())
+    before, after = _state(result, problem) if failure.verdict in SHRINKABLE else ((), ())
     returned = failure.verdict == "WA"
     differ = returned and None not in (failure.expected, failure.got) and _type(failure.got) != _type(failure.expected)
+    answered = failure.verdict in SHRINKABLE and bool(steps)
     whole = "; ".join(calls(problem, result.case.parameters, steps))
     return Story(
         result.case.name,
@@ -49,7 +51,7 @@ def tell(result: CaseResult, problem: Problem, original: CaseResult) -> Story:
         len(first_steps) - len(steps),
         before,
         after,
-        shown(failure.expected) if steps else None,
+        shown(failure.expected) if answered else None,
         _got(failure.got) if returned else None,
         (_type(failure.expected), _type(failure.got)) if differ else None,
         failure.detail,

@@ -1,63 +1,21 @@
-"""What the command can do: each verb answers with a page to read, the same as data, and an exit status."""
+"""What a learner can ask of the judge, one function a verb."""
 
 from __future__ import annotations
 
-import shlex
-import sys
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from practice.grader import classroom, keep, materials
+from practice.grader import materials
 from practice.grader.bar import Bar
 from practice.grader.calls import CaseError, read
 from practice.grader.contract import Case, Problem
 from practice.grader.explain import Explained
-from practice.grader.learner import Learner
 from practice.grader.page import Block, Code, Grid, Heading, Piece, Toned, line
 from practice.grader.problems import folders, load
-from practice.grader.report import Asked, data, page, verdict_piece
+from practice.grader.report import data, page, verdict_piece
+from practice.grader.request import FAILED, FAULT, PASSED, Answer, Request, UsageError, quoted, shown
 from practice.grader.submissions import read_source
-from practice.grader.watch import INTERVAL, saves
-from practice.grader.words import Words
-
-PASSED, FAILED, USAGE, FAULT = range(4)  # exit statuses
-
-
-class UsageError(Exception):
-    """A command that cannot be followed, as a sentence."""
-
-
-@dataclass
-class Answer:
-    page: list[Block]
-    data: dict[str, Any]
-    status: int = PASSED
-
-
-@dataclass
-class Request:
-    """The command line, understood."""
-
-    words: Words
-    asked: Asked
-    learner: Learner
-    seed: int
-    case: str | None = None
-    spoil: bool = False
-    show: Callable[[Answer], None] = lambda answer: None  # for a verb that answers again and again
-    wait: Callable[[], object] = lambda: time.sleep(INTERVAL)
-    stdin: Any = field(default_factory=lambda: sys.stdin)
-
-    def problem(self, given: str) -> Problem:
-        known = ", ".join(map(str, folders()))
-        if not given.isascii() or not given.isdecimal():
-            raise UsageError(self.words("no_number", given=given, known=known))
-        if int(given) not in folders():
-            raise UsageError(self.words("no_problem", given=given, known=known))
-        return load(int(given))
+from practice.grader.watch import saves
 
 
 def list_problems(request: Request) -> Answer:
@@ -212,67 +170,6 @@ def grade_next(request: Request) -> Answer:
     return Answer([line(request.words("list_done"))], {"next": None})
 
 
-def grade_class(request: Request, given: str, folder: str) -> Answer:
-    problem, words, place = request.problem(given), request.words, Path(folder)
-    if not place.is_dir():
-        raise UsageError(words("class_no_folder", path=folder))
-    paths = classroom.submissions(place)
-    if not paths:
-        raise UsageError(words("class_empty", path=folder))
-    with Bar() as bar:
-        graded = classroom.grade_all(problem, paths, request.seed, request.learner.diagnostician(problem), bar)
-    blocks = [*_class_table(graded, words, problem.number), Heading(words("class_report")), *_shared(graded, words)]
-    table = place / f"grades-{problem.number}.csv"
-    try:
-        keep.write(table, classroom.as_csv(graded, words, problem.number))
-        blocks.append(line(words("class_csv", path=shown(table))))
-    except OSError as error:
-        blocks.append(line(words("class_csv_failed", detail=error)))
-    verdicts = {one.report.verdict if one.report else "" for one in graded}
-    status = FAULT if "IE" in verdicts else PASSED if verdicts == {"AC"} else FAILED
-    return Answer(blocks, _class_data(graded, words, problem.number), status)
-
-
-def _class_table(graded: list[classroom.Graded], words: Words, number: int) -> Iterator[Block]:
-    rows: list[tuple[Piece, ...]] = []
-    for one in graded:
-        why = classroom.reason(one, words, number)
-        if one.report is None:
-            rows.append((one.name, Toned("-", "bad"), "", "", why))
-        else:
-            points = str(one.report.points)
-            rows.append((one.name, verdict_piece(one.report.verdict, words), points, " ".join(one.failed_groups), why))
-    columns = ("submission", "verdict", "group_points", "failed_groups", "misconception")
-    yield Grid(tuple(map(words, columns)), tuple(rows), numbers=(2,))
-
-
-def _shared(graded: list[classroom.Graded], words: Words) -> Iterator[Block]:
-    shared = classroom.misconceptions(graded, words.language)
-    if not shared:
-        yield line(words("class_none"))
-        return
-    rows = [(str(count), sentence) for sentence, count in shared]
-    unknown = sum(one.report is not None and one.report.verdict != "AC" and not one.diagnosis for one in graded)
-    rows += [(str(unknown), words("class_unknown"))] if unknown else []
-    yield Grid((words("learners"), words("misconception")), tuple(rows), numbers=(0,))
-
-
-def _class_data(graded: list[classroom.Graded], words: Words, number: int) -> dict[str, Any]:
-    files = [
-        {
-            "file": one.name,
-            "verdict": one.report.verdict if one.report else None,
-            "points": one.report.points if one.report else None,
-            "failed_groups": one.failed_groups,
-            "misconception": one.diagnosis.sentence[words.language] if one.diagnosis else None,
-            "error": None if one.report else classroom.reason(one, words, number),
-        }
-        for one in graded
-    ]
-    shared = [{"sentence": each, "learners": count} for each, count in classroom.misconceptions(graded, words.language)]
-    return {"problem": number, "files": files, "misconceptions": shared}
-
-
 def doctor(request: Request) -> Answer:
     from practice.grader.doctor import doctor as examine
 
@@ -292,18 +189,3 @@ def doctor(request: Request) -> Answer:
 
 def verify(request: Request) -> Answer:
     raise NotImplementedError
-
-
-def shown(path: Path) -> str:
-    """The path as it can be typed from here: relative where it lies below the working folder."""
-    try:
-        return str(path.resolve().relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)
-
-
-def quoted(argument: str) -> str:
-    """As one argument of a shell."""
-    if sys.platform == "win32":
-        return f'"{argument}"' if " " in argument else argument
-    return shlex.quote(argument)

@@ -19,6 +19,7 @@ from practice.grader.contract import (
     Step,
     Table,
 )
+from practice.grader.diagnose import Diagnostician
 from practice.grader.play import play
 
 STARTER = b"class Ledger:\n    def __init__(self, limit=100):\n        raise NotImplementedError('7, step 1: begin')\n"
@@ -180,3 +181,20 @@ def failed(problem: Problem, source: bytes, seed: int = 0) -> CaseResult:
     result = grade(problem, source, seed).first_failure
     assert result is not None
     return result
+
+
+def install(monkeypatch: Any, folder: Path) -> Problem:
+    """Let the judge know this problem alone, as number 7, grade it in this process, and keep solutions in `folder`."""
+    tiny = problem(folder / "007_ledger")
+    for module in ("practice.grader.verbs", "practice.grader.request", "practice.notebook"):
+        monkeypatch.setattr(f"{module}.folders", lambda: {7: tiny.folder})
+        monkeypatch.setattr(f"{module}.load", lambda number: tiny)
+    for module in ("learner", "classroom"):
+        monkeypatch.setattr(f"practice.grader.{module}.grade", grade)
+    monkeypatch.setattr("practice.grader.explain.Runner", Runner)
+    monkeypatch.setattr(
+        "practice.grader.learner.Learner.diagnostician", lambda self, problem: Diagnostician(problem, CATALOGUE)
+    )
+    monkeypatch.setenv("PRACTICE_SOLUTIONS", str(folder / "solutions"))
+    monkeypatch.setenv("LC_ALL", "C")
+    return tiny
