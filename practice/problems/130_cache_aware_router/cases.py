@@ -95,9 +95,9 @@ def balance() -> list[Case]:
         routes(
             "a large difference, but few times the load",
             2,
-            *[known] * 4,
-            *[other] * 3,
-            *[known] * 5,
+            known,
+            *[other] * 2,
+            *[known] * 9,
             block_size=1,
             balance_abs=2,
             balance_rel=4.0,
@@ -141,15 +141,23 @@ def ties() -> list[Case]:
     fewest.finish(*three)
     fewest.route([1, 2])
     fewest.route([1, 2])
+    running = Calls(
+        "among the best matches: running requests, not those that have ended", 2, block_size=1, balance_abs=1
+    )
+    two = [running.route([1, 2]), running.route([1, 2])]
+    running.route([1, 2])
+    running.finish(*two)
+    running.route([1, 2])
     best = Calls("a longer match beats a lower load", 3, block_size=1, match_threshold=0.25)
     best.route([1, 2, 3, 4], [8], [8, 8], [1, 2, 3, 4], [1, 2, 3, 4])
-    longer = Calls("a longer match, and a shorter one", 2, block_size=1, match_threshold=0.5)
-    longer.route([1, 2, 7, 7], [1, 2, 3, 4], [1, 2, 3, 5], [1, 2, 3, 4], [1, 2, 3, 4])
+    longer = Calls("a shorter match that is long enough too", 2, block_size=1, match_threshold=0.25)
+    longer.route([1, 2, 3, 4], [1, 7, 7, 7], [1, 2, 3, 4], [1, 2, 3])
     return [
         idle.case(),
         load.case(),
         among.case(),
         fewest.case(),
+        running.case(),
         best.case(),
         longer.case(),
         routes("strangers spread over all", 4, *[[number] for number in range(9)], block_size=4),
@@ -216,7 +224,7 @@ def recency() -> list[Case]:
         served_by_first(
             "known and new in one pass", one + two, three, one + four, five, five + two, then=[one], index_blocks=3
         ),
-        served_by_first("as many go as came", one, two, three + four, then=[one, three], index_blocks=2),
+        served_by_first("as many go as came", one, two, three + four, then=[two, three], index_blocks=2),
         served_by_first(
             "longer than the index", one + two + three, then=[one + two + three], index_blocks=2, match_threshold=0.75
         ),
