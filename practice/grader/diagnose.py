@@ -41,11 +41,10 @@ class Diagnostician:
         self.known: dict[tuple[int, str, str, str], Behaviour | None] = {}
 
     def diagnose(self, report: Report) -> Diagnosis | None:
-        failed_groups = {result.group.name for result in report.groups if not result.passed}
         failures = [case.failure.verdict for group in report.groups for case in group.cases if case.failure]
-        if failures and set(failures) == {"TLE"}:
-            slow = [wrong for wrong in self.wrong if wrong.verdict == "TLE" and {wrong.group} == failed_groups]
-            return self._only(slow)
+        if failures and set(failures) == {"TLE"}:  # of the groups after the first one nothing is known: time was up
+            too_slow = next(result.group.name for result in report.groups if not result.passed)
+            return self._only([wrong for wrong in self.wrong if wrong.verdict == "TLE" and wrong.group == too_slow])
         if not failures or set(failures) - {"WA", "RTE"}:
             return None
         cases = [(group.group.name, case) for group in report.groups for case in group.cases if size(case) < LARGE]

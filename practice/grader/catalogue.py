@@ -1,0 +1,75 @@
+"""The catalogue of a problem: solutions whose verdict is known, each a file whose first line says what it is about.
+
+    # verdict: WA | group: chain | diagnosis: no_parent
+
+`right/` holds solutions that must pass, `wrong/` those that must fail, in the group named and with the diagnosis
+named, and `hostile/` those that try to cheat, which run nowhere but in the child process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from practice.grader.contract import VERDICTS, Problem
+
+KINDS = ("right", "wrong", "hostile")
+SLOW = ("TLE", "MLE", "OLE")  # verdicts of what must not be played without limits
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A solution in the catalogue; `diagnosis` is a key of the problem's diagnoses."""
+
+    path: Path
+    class_name: str
+    verdict: str
+    group: str | None = None
+    diagnosis: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.path.stem
+
+    def source(self) -> bytes:
+        return self.path.read_bytes()
+
+    def make(self) -> Callable[..., Any]:
+        """The class, loaded in this process: for what is ours, never for a hostile one."""
+        namespace: dict[str, Any] = {"__name__": self.name}
+        exec(compile(self.source(), str(self.path), "exec"), namespace)
+        made: Callable[..., Any] = namespace[self.class_name]
+        return made
+
+
+def solutions(problem: Problem, kind: str) -> list[Solution]:
+    """The solutions of one kind, by name. ValueError, naming file and word, if a first line is wrong."""
+    return [_solution(problem, path) for path in sorted((problem.folder / kind).glob("*.py"))]
+
+
+def catalogued(problem: Problem) -> list[Solution]:
+    """The wrong solutions."""
+    return solutions(problem, "wrong")
+
+
+def _solution(problem: Problem, path: Path) -> Solution:
+    said = metadata(path)
+    if unknown := said.keys() - {"verdict", "group", "diagnosis"}:
+        raise ValueError(f"{path}: the first line names {', '.join(sorted(unknown))}; it has verdict, group, diagnosis.")
+    verdict, diagnosis = said.get("verdict", ""), said.get("diagnosis")
+    if verdict not in VERDICTS:
+        raise ValueError(f"{path}: the verdict is {verdict!r}; it must be one of {', '.join(VERDICTS)}.")
+    if diagnosis is not None and diagnosis not in problem.diagnoses:
+        raise ValueError(f"{path}: the problem has no diagnosis {diagnosis!r}; add it, or name one that it has.")
+    return Solution(path, problem.class_name, verdict, said.get("group"), diagnosis)
+
+
+def metadata(path: Path) -> Mapping[str, str]:
+    """What the first line says, word by word. It may be followed by bytes that are no text."""
+    with path.open("rb") as file:
+        line = file.readline().decode("utf-8", "replace").strip()
+    if not line.startswith("# "):
+        raise ValueError(f"{path}: the first line must say what is expected, for example '# verdict: WA | group: chain'.")
+    return {key: value for key, _, value in (part.strip().partition(": ") for part in line[2:].split("|"))}
