@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from zlib import crc32
 
-from handbook.lab.scene import FAINT, MARGIN, Text
+from handbook.lab.scene import FAINT, MARGIN, Text, shorten
 
 
 @dataclass(eq=False)
@@ -54,6 +54,11 @@ def label(top: float, string: str) -> Text:
 def printable(word: str) -> str:
     """Spaces and characters that have no picture become a middle dot."""
     return "".join(character if character.isprintable() and character != " " else "·" for character in word) or "·"
+
+
+def clip(words: Sequence[str], size: float, width: float) -> str:
+    """The words as one text of at most `width` px."""
+    return shorten(" ".join(words)[: int(width / size * 2) + 2], size, width)  # a character takes half of size, or more
 
 
 def count(number: int, what: str) -> str:

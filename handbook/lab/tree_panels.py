@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from handbook.lab.played import PlayedRequest, count, label
+from handbook.lab.played import PlayedRequest, clip, count, label
 from handbook.lab.scene import FAINT, MARGIN, WIDTH, Mark, Rect, Text, shorten, text_width
 from handbook.lab.tree_picture import BOX, CACHED, HIT, LOCKED, NEW, PLAIN
 from handbook.lab.tree_state import TreeState
@@ -49,13 +49,13 @@ def _request(state: Played, names: Sequence[str], top: float) -> list[Mark]:
     rest = "computed" if ran else "not found" if looked_up else "not looked up yet"
     parts = [(HIT, request.words[:hits], "hit"), (NEW if ran else PLAIN, request.words[hits:], rest)]
     parts = [part for part in parts if part[1]]
-    wishes = [max(120.0, text_width(" ".join(words[:200]), 12) + 18) for _, words, _ in parts]
+    wishes = [max(120.0, text_width(clip(words, 12, 600), 12) + 18) for _, words, _ in parts]
     room, x = WIDTH - MARGIN - LEFT - 8 * (len(parts) - 1), LEFT
     if sum(wishes) > room:  # each gets what it needs, up to half, or what the other one leaves
         wishes = [min(wish, max(room / len(wishes), room - sum(wishes) + wish)) for wish in wishes]
     for (at, words, what), width in zip(parts, wishes, strict=True):
         marks.append(Rect(x, top, width, BOX, at.fill, at.strong, at.line, at.dashed, name=f"{what} part"))
-        marks.append(Text(x + 9, top + 17, shorten(" ".join(words[:200]), 12, width - 16), 12, mono=True))
+        marks.append(Text(x + 9, top + 17, clip(words, 12, width - 16), 12, mono=True))
         marks.append(Text(x + 1, top + 39, f"{what}: {len(words)}", 12, fill=at.strong, name="part"))
         x += width + 8
     return marks
@@ -72,11 +72,11 @@ def _rates(state: Played, names: Sequence[str], top: float) -> list[Mark]:
     if len(state.rates) > COLUMNS:
         rates = list(state.rates[-COLUMNS:])
     pitch = min(48.0, HALF / max(1, len(rates)))
-    base, wide = top + 36 + TALL, pitch >= 40
+    base, wide = top + 36 + TALL, pitch >= 36
     for place, (name, hits, tokens) in enumerate(rates):
         x, width = MARGIN + place * pitch, pitch * 0.8
         marks.append(Rect(x, base - TALL, width, TALL, PLAIN.fill, "#c9cec8", 1, name="rate"))
-        if tokens:
+        if hits:
             high = TALL * hits / tokens
             marks.append(Rect(x, base - high, width, high, HIT.strong, name=f"rate {name}"))
         if wide:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from handbook.lab.played import Look, count, label
-from handbook.lab.scene import FAINT, MARGIN, PAPER, WIDTH, Line, Mark, Rect, Text, shorten, svg, text_width
+from handbook.lab.played import Look, clip, count, label
+from handbook.lab.scene import FAINT, MARGIN, PAPER, WIDTH, Line, Mark, Rect, Text, svg, text_width
 from handbook.lab.theatre import wrap
 from handbook.lab.tree_state import Tree, TreeNode, TreeState, observe
 
 ROW, BOX, GAP = 34, 25, 24  # px: from row to row, the height of a box, and from a box to its child's
-STATE, TOKENS, LOCK, LRU = 524, 644, 692, WIDTH - MARGIN  # the columns: where the first begins, and the others end
+STATE, TOKENS, LOCK, LRU = 532, 650, 697, WIDTH - MARGIN  # the columns: where the first begins, and the others end
 WIDEST, NARROWEST = 280.0, 180.0  # a box of which there is more to show
 MOST = 18  # rows; of a larger tree the rest is counted
 STEPS = (999, 170, 140, 115, 95, 78, 64, 52, 42, 34, 28, 22, 18, 14)  # px at most from a box's beginning to its child's
@@ -47,8 +47,7 @@ def look(node: TreeNode) -> Look:
 
 def words_of(node: TreeNode, size: float = 12, width: float = WIDEST) -> str:
     """The edge as text of at most `width` px."""
-    words = " ".join(node.words) if node.number else "root"
-    return shorten(words + " …" * (node.length > len(node.words)), size, width)
+    return clip([*node.words, *["…"] * (node.length > len(node.words))] if node.number else ["root"], size, width)
 
 
 def _inset(node: TreeNode) -> float:
@@ -137,7 +136,9 @@ def _columns(node: TreeNode) -> list[tuple[float, str, str]]:
     columns = [(TOKENS, "tokens", str(node.length))]
     if node.lock is not None:
         columns.append((LOCK, "lock", str(node.lock)))
-    return [*columns, (LRU, "lru", "–" if node.place is None else str(node.place))]
+    if node.place is not None:
+        columns.append((LRU, "lru", str(node.place or "–")))
+    return columns
 
 
 def _row(node: TreeNode, box: Rect) -> list[Mark]:
@@ -192,7 +193,8 @@ class TreePicture:
     def __init__(self, state: TreeState, title: str = "") -> None:
         self.state, self.title = state, title
 
-    def svg(self) -> str:
+    def scene(self) -> tuple[float, list[Mark]]:
+        """Its height, and its marks."""
         top = 12.0
         marks: list[Mark] = []
         for line in wrap(self.title, 16 * 0.6):
@@ -205,7 +207,11 @@ class TreePicture:
             marks.append(Text(MARGIN, top := top + 14, said, 13, mono=True, name="sizes"))
         height = max(mark.bottom for mark in marks) + 14
         paper = Rect(0.5, 0.5, WIDTH - 1, height - 1, PAPER, "#d5d8d2")
-        return svg(height, "".join(mark.svg() for mark in (paper, *marks)))
+        return height, [paper, *marks]
+
+    def svg(self) -> str:
+        height, marks = self.scene()
+        return svg(height, "".join(mark.svg() for mark in marks))
 
     def __str__(self) -> str:
         depth: dict[int | None, int] = {None: -1}

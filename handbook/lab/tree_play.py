@@ -24,6 +24,10 @@ SINGLY = 12  # requests that are played step by step; of more, only what became 
 def play(tree: Tree, requests: Iterable[Sequence[int | str] | str] = STORY, capacity: int = 20) -> TreeTheatre:
     """The requests come one after the other, and each ends before the next comes; but the first one that runs goes on
     until all others have ended or its room is needed. At last a request is looked up again that lost by evictions."""
+    if isinstance(requests, str):
+        raise TypeError(
+            f"requests is one string, {requests!r}; give a list of requests, each a string or a list of ids."
+        )
     cast = [PlayedRequest(_name(place), request) for place, request in enumerate(requests)]
     stage = TreeTheatre(tree, capacity, *cast)
     if not cast:
@@ -53,7 +57,7 @@ def _come_and_go(stage: TreeTheatre, request: PlayedRequest, lost: dict[PlayedRe
         request.status = "no room"
         return stage.show(f"{name} is refused, and the tree stays as it is.", request=request)
     found = stage.match(request)
-    hit = f"{found} of its {total} are found" if found else "nothing of it is found"
+    hit = f"{found} of its {total} {'is' if found == 1 else 'are'} found" if found else "nothing of it is found"
     stage.retitle(f"{name} comes: {hit}" + "; an edge is cut there" * any(stage.state.cuts()))
     if found and slowly:
         stage.act("")
@@ -77,17 +81,22 @@ def _come_and_go(stage: TreeTheatre, request: PlayedRequest, lost: dict[PlayedRe
     if leaves := stage.state.marked("new"):
         new = sum(leaf.length for leaf in leaves)
         grown = f"{count(new, 'token')} {'becomes' if new == 1 else 'become'} a new leaf"
+    stays = len(stage.ran) == 1
     if found and slowly:
-        stage.retitle(f"{name} runs: what it hit is locked; {grown}")
-        stage.act("")
+        stage.retitle(f"{name} runs: what it hit is locked, and {grown}")
     elif gone:
-        stage.retitle(f"{name} runs and ends: {grown}")
+        stage.retitle(f"{name} runs{'' if stays else ' and ends'}: {grown}")
     else:
-        stage.retitle(f"{name} comes: {hit}; {grown}")
-    if len(stage.ran) > 1:
-        stage.finish(request)
-    if not stage.acts[-1].title:
-        stage.retitle(f"{name} ends: it unlocks its path, and all of it stays cached")
+        stage.retitle(f"{name} comes: {hit}; {grown.replace(' tokens', '') if found else grown}")
+    if stays:
+        return
+    if found and slowly:
+        stage.act("")
+    stage.finish(request)
+    if found and slowly:
+        kept = _cached(stage.tree, request.tokens)
+        its = f"its {total}" if kept == len(request.tokens) else f"{kept} of its {total}"
+        stage.retitle(f"{name} ends: {its} stay cached; evictable now: {stage.tree.evictable_size}")
 
 
 def _look_again(stage: TreeTheatre, lost: dict[PlayedRequest, int]) -> None:

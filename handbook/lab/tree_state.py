@@ -25,7 +25,7 @@ class TreeNode:
     words: tuple[str, ...]  # the beginning of its edge
     length: int  # tokens of its edge
     lock: int | None  # None: nodes have no locks yet
-    place: int | None  # in the lru list, from 1
+    place: int | None  # in the lru list, from 1; 0: it is not in it; None: there is no such list yet
     marks: frozenset[str]
     used: int  # the step that used it last
     node: Any = field(repr=False, compare=False)  # the node itself, to know it again
@@ -86,13 +86,11 @@ def observe(
         if before and (seen is None or len(node.key) < seen.length):
             marks.add("split" if seen or below else "new")
         last = max((other.used for other in ([seen] if seen else below)), default=step)
-        if key in just_used or (seen and key in place and seen.place is None):  # unlocking is a use
+        if key in just_used or (seen and key in place and not seen.place):  # unlocking is a use
             last = step
         words = tuple(printable(str(token)) for token in node.key[:WORDS])
-        lock = getattr(node, "lock_ref", None)
-        nodes.append(
-            TreeNode(numbers[key], parent, words, len(node.key), lock, place.get(key), frozenset(marks), last, node)
-        )
+        lock, at = getattr(node, "lock_ref", None), None if lru is None else place.get(key, 0)
+        nodes.append(TreeNode(numbers[key], parent, words, len(node.key), lock, at, frozenset(marks), last, node))
         stack += [(child, numbers[key]) for child in reversed(children)]
     listed = None if lru is None else tuple(numbers[id(node)] for node in lru if id(node) in numbers)
     sizes = getattr(tree, "evictable_size", None), getattr(tree, "protected_size", None)

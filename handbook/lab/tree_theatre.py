@@ -55,12 +55,13 @@ class TreeTheatre(Theatre):
         after = observe(self.tree, self.state, hits=path_to(node))
         path = after.marked("hit")
         if slots:
-            caption = f"{these(path, 'holds', 'hold')} the first {len(slots)} of {request.name}'s "
+            first = f"the first {len(slots)}" if len(slots) > 1 else "the first"
+            caption = f"{these(path, 'holds', 'hold')} {first} of {request.name}'s "
             caption += f"{count(len(request.tokens), 'token')}. {_cut(after)}"
             if len(slots) == len(key):
                 caption += "That is all but the last, which is never looked up: it is computed to yield the next token."
         elif key:
-            caption = f"Nothing in the tree begins with {request.name}'s first token: no hit."
+            caption = f"The tree finds nothing of {request.name}: all of it must be computed."
         else:
             caption = f"Without its last token {request.name} is empty: there is nothing to look up."
         call = f"tree.match_prefix({request.name}[:-1]) → {count(len(slots), 'slot')}, {_one(after, node)}"
@@ -78,7 +79,7 @@ class TreeTheatre(Theatre):
         after = observe(self.tree, self.state)
         name = _one(after, node)
         caption = f"One more lock on {name} and all above it. "
-        left = [seen for seen in after.nodes if seen.place is None and _then(self.state, seen).place is not None]
+        left = [seen for seen in after.nodes if seen.place == 0 and _then(self.state, seen).place]
         if left:
             caption += f"{these(left, 'leaves', 'leave')} the lru list: no eviction while {request.name} runs."
         elif after.lru is not None:
@@ -160,7 +161,7 @@ class TreeTheatre(Theatre):
         self.tree.dec_lock_ref(node)
         request.status, request.found, request.table = "ended", [], []
         after = observe(self.tree, self.state)
-        joined = [seen for seen in after.nodes if seen.place is not None and _then(self.state, seen).place is None]
+        joined = [seen for seen in after.nodes if seen.place and not _then(self.state, seen).place]
         joined.sort(key=lambda seen: seen.place or 0)
         still = [seen for seen in after.alive if seen.lock and _then(self.state, seen).lock != seen.lock]
         caption = f"{request.name} ends. "
@@ -173,10 +174,15 @@ class TreeTheatre(Theatre):
 
     def draw(self, state: Played, top: float) -> list[Mark]:
         """The marks that show `state`; its parts stand in the same place in every step."""
-        states = [step.state.tree for act in self.acts for step in act.steps]
+        step, height = self._layout
         panels, top = draw_panels(state, [request.name for request in self.requests], top)
-        tree = draw_tree(state.tree, top, fitting_step(states))
-        return panels + tree + draw_lru(state.tree, top + max(map(tree_height, states)) + 6)[0]
+        return panels + draw_tree(state.tree, top, step) + draw_lru(state.tree, top + height + 6)[0]
+
+    def scenes(self) -> tuple[float, list[list[Mark]]]:
+        """As every theatre's, after the layout that all steps share was chosen."""
+        states = [step.state.tree for act in self.acts for step in act.steps]
+        self._layout = fitting_step(states), max(map(tree_height, states), default=0)
+        return super().scenes()
 
     def _enter(self, request: PlayedRequest) -> None:
         if request not in self.requests:

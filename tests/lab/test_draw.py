@@ -6,22 +6,18 @@ import os
 import re
 import subprocess
 import sys
-import xml.etree.ElementTree as ET
 from functools import cache
-from itertools import combinations
 from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from matplotlib.font_manager import FontProperties, findfont, get_font
-from matplotlib.ft2font import FT2Font
 
 from handbook.lab.draw import PlayedRequest, PoolTheatre, six_acts
-from handbook.lab.scene import WIDTH, Line, Rect, Text
+from handbook.lab.scene import WIDTH, Line, Rect
 from handbook.prefix_cache import PrefixCachingBlockPool
+from tests.lab.pictures import assert_legible, named
 
-SVG = "{http://www.w3.org/2000/svg}"
 COOK = "You are a helpful cook and baker . Bake bread"
 SOUP = "You are a helpful cook and baker . Any soup ?"
 MOON = "How far is the moon from here and what does it weigh on a scale for the moon ?"
@@ -48,15 +44,6 @@ ABUSE: dict[str, tuple[int, int, Any, Any, Any]] = {
 def play(case: str) -> PoolTheatre:
     num_blocks, block_size, *requests = ABUSE[case]
     return six_acts(PrefixCachingBlockPool(num_blocks, block_size), *requests)
-
-
-def named(svg: str, start: str) -> dict[str, list[str]]:
-    """The texts of all marks whose name begins with `start`, by name, in the order of the picture."""
-    found: dict[str, list[str]] = {}
-    for node in ET.fromstring(svg).iter():
-        if (name := node.get("data-name", "")).startswith(start):
-            found.setdefault(name, []).append(node.text or "")
-    return found
 
 
 def column(svg: str, what: str) -> list[str]:
@@ -282,38 +269,7 @@ def test_a_fault_of_the_pool_is_played_as_it_is() -> None:
 
 @pytest.mark.parametrize("case", ABUSE)
 def test_no_text_leaves_its_box_or_touches_another(case: str) -> None:
-    height, scenes = play(case).scenes()
-    for scene in scenes:
-        boxes = [mark for mark in scene if isinstance(mark, Rect)]
-        areas = {}
-        for mark in scene:
-            if isinstance(mark, Text) and mark.string:
-                left, right = extent(mark)
-                around = [box for box in boxes if box.x <= mark.x <= box.x + box.width and box.y < mark.y <= box.bottom]
-                box = min(around, key=lambda box: box.width)
-                assert box.x <= left and right <= box.x + box.width, f"{mark.string!r} leaves its box"
-                areas[mark] = (left, right, mark.y - 0.75 * mark.size, mark.bottom)
-        assert max(bottom for _, _, _, bottom in areas.values()) < height
-        for one, two in combinations(areas, 2):
-            (l1, r1, t1, b1), (l2, r2, t2, b2) = areas[one], areas[two]
-            assert r1 <= l2 or r2 <= l1 or b1 <= t2 or b2 <= t1, f"{one.string!r} touches {two.string!r}"
-
-
-def extent(mark: Text) -> tuple[float, float]:
-    """Left and right end of a text in DejaVu, the widest of the fonts asked for; a Chinese character counts as `ww`."""
-    font = dejavu(mark.mono, mark.bold)
-    font.set_size(mark.size, 72)
-    font.set_text(re.sub(r"[⺀-鿿＀-￯]", "ww", mark.string))
-    width = font.get_width_height()[0] / 64
-    start = mark.x - width * {"start": 0, "middle": 0.5, "end": 1}[mark.anchor]
-    return start, start + width
-
-
-@cache
-def dejavu(mono: bool, bold: bool) -> FT2Font:
-    return get_font(
-        findfont(FontProperties(family=f"DejaVu Sans{' Mono' * mono}", weight="bold" if bold else "normal"))
-    )
+    assert_legible(*play(case).scenes())
 
 
 @pytest.mark.parametrize("case", ABUSE)
