@@ -22,16 +22,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, repr=False, slots=True)
 class Node:
     """A node, and the edge that leads to it: a run of tokens and the KV slot of each."""
 
     key: list[Hashable]
     value: list[int]
-    parent: Node | None = field(default=None, repr=False)
-    children: dict[Hashable, Node] = field(default_factory=dict, repr=False)  # by the first token of their edges
+    parent: Node | None = None
+    children: dict[Hashable, Node] = field(default_factory=dict)  # by the first token of their edges
     lock_ref: int = 0  # locks on this node and on nodes below it
     num_locks: int = 0  # those on this node itself
+
+    def __repr__(self) -> str:
+        tokens = ", ".join(map(repr, self.key[:8])) + ", ..." * (len(self.key) > 8)
+        return f"the node of {len(self.key)} tokens [{tokens}]"
 
 
 def as_list(items: Sequence[Any]) -> list[Any]:
@@ -115,16 +119,6 @@ class RadixCache:
             slots += each.value
         return slots
 
-    def match_prefix(self, key: Sequence[Hashable]) -> tuple[list[int], Node]:
-        """The KV slots of the longest cached prefix of key, and the node where it ends, cut off there if need be.
-
-        A use of exactly that prefix: what lies below the cut is as old as before.
-        """
-        node, length, _ = self.find(key)
-        node = self.split(node, length)
-        self._use(node)
-        return self.slots(node), node
-
     def _use(self, node: Node) -> None:
         """Renew node and all above it, the deepest first, so that every child stands before its parent."""
         for each in self.path(node):
@@ -152,6 +146,16 @@ class RadixCache:
         self.lru[leaf] = None
         self.evictable_size += len(leaf.key)
         return leaf
+
+    def match_prefix(self, key: Sequence[Hashable]) -> tuple[list[int], Node]:
+        """The KV slots of the longest cached prefix of key, and the node where it ends, cut off there if need be.
+
+        A use of exactly that prefix: what lies below the cut is as old as before.
+        """
+        node, length, _ = self.find(key)
+        node = self.split(node, length)
+        self._use(node)
+        return self.slots(node), node
 
     def inc_lock_ref(self, node: Node) -> None:
         """Lock node and all above it against eviction. A node that was evicted since its match is a ValueError."""
