@@ -90,7 +90,7 @@ class _Search:
             return False  # no case of this problem
         self.values -= sum(1 + _size(move.args) + _size(tuple(move.kwargs.values())) for move in moves)
         self.trials = self.trials - 1 if self.values > 0 else 0
-        if not moves or not self.trials:
+        if not moves or self.values <= 0:
             return False
         result = self.run(case)
         if result.failure is not None and result.failure.verdict not in SHRINKABLE:
@@ -125,7 +125,9 @@ def _fewer_steps(case: Case) -> Iterator[Case]:
 
 
 def _lower(number: int) -> Iterator[int]:
-    yield from sorted({1, number // 2, number - 1} - {number, 0, -1}) if number > 1 else ()
+    """Smaller positive numbers, the smallest first; a large one is not counted down."""
+    if number > 1:
+        yield from sorted({1, number // 2, number - 1 if number <= 16 else 1})
 
 
 def _smaller_parameters(case: Case) -> Iterator[Case]:

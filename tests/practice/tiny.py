@@ -11,6 +11,7 @@ from practice.grader.contract import (
     Case,
     CaseResult,
     Diagnosis,
+    Failure,
     Group,
     GroupResult,
     Problem,
@@ -20,7 +21,7 @@ from practice.grader.contract import (
     Table,
 )
 from practice.grader.diagnose import Diagnostician
-from practice.grader.play import play
+from practice.grader.play import play, script
 
 STARTER = b"class Ledger:\n    def __init__(self, limit=100):\n        raise NotImplementedError('7, step 1: begin')\n"
 RIGHT = b"""\
@@ -94,8 +95,19 @@ def groups(seed: int) -> list[Group]:
     ]
 
 
-def problem(folder: Path, number: int = 7) -> Problem:
-    """The problem with its texts in `folder`."""
+def problem(folder: Path, texts: bool = True) -> Problem:
+    """The problem, with its texts in `folder`."""
+    if texts:
+        write_texts(folder)
+    diagnoses = {
+        key: Diagnosis({"en": f"It looks as if {key}.", "zh": f"看起来是 {key}。"}, {"en": "a.md#b", "zh": "a.md#b"})
+        for key in ("no-limit", "never-drops", "slow")
+    }
+    titles = {"en": "A ledger", "zh": "账本"}
+    return Problem(7, folder, titles, "easy", "00_tiny", "Ledger", "ledger", Rules, groups, diagnoses)
+
+
+def write_texts(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "starter.py").write_bytes(STARTER)
     (folder / "reference.py").write_bytes(RIGHT)
@@ -103,12 +115,6 @@ def problem(folder: Path, number: int = 7) -> Problem:
         (folder / f"statement.{language}.md").write_text(words[0] + "\n", encoding="utf-8")
         text = f"## 1\n\n{words[1]}\n\n## 2\n\n{words[2]}\n"
         (folder / f"hints.{language}.md").write_text(text, encoding="utf-8")
-    diagnoses = {
-        key: Diagnosis({"en": f"It looks as if {key}.", "zh": f"看起来是 {key}。"}, {"en": "a.md#b", "zh": "a.md#b"})
-        for key in ("no-limit", "never-drops", "slow")
-    }
-    titles = {"en": "A ledger", "zh": "账本"}
-    return Problem(number, folder, titles, "easy", "00_tiny", "Ledger", "ledger", Rules, groups, diagnoses)
 
 
 @dataclass(frozen=True)
@@ -198,3 +204,9 @@ def install(monkeypatch: Any, folder: Path) -> Problem:
     monkeypatch.setenv("PRACTICE_SOLUTIONS", str(folder / "solutions"))
     monkeypatch.setenv("LC_ALL", "C")
     return tiny
+
+
+def limit_reached(case: Case) -> CaseResult:
+    """A result as of a solution that is too slow in the case's first call."""
+    move = next(script(case, Rules))[0]
+    return CaseResult(case, 0, len(case.steps), Failure("TLE", (move,), None, detail="more than 3 s of CPU time"))
