@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 FILE = "solution.py"  # what the learner's code is called in tracebacks
 MAX_DEPTH, MAX_ITEMS, MAX_TEXT, MAX_BITS = 16, 100_000, 10_000, 4_000  # of a value; what is larger is no answer
+TRACEBACK = BaseException.__dict__["__traceback__"].__get__  # an exception's own class may answer anything
+MAX_SHOWN = 300  # characters of what is no answer
 MAX_FRAMES = 8  # of a traceback, the innermost
 
 
@@ -39,6 +41,8 @@ def _encode(value: Any, depth: int, room: list[int]) -> str:
         return {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}.get(text := repr(value), text)
     if value is None or kind is bool:
         return "null" if value is None else "true" if value else "false"
+    if kind is int:
+        return tagged("f", f'"int","an int of {value.bit_length()} bits"')
     if kind is str and len(value) <= MAX_TEXT:
         return quote(value)
     if kind is list or kind is tuple or kind is dict:
@@ -53,7 +57,8 @@ def _encode(value: Any, depth: int, room: list[int]) -> str:
         else:
             text = ",".join([_encode(item, depth - 1, room) for item in value])
         return f"[{text}]" if kind is list else tagged("t", text)
-    return tagged("f", f"{quote(_name(kind))},{quote(_show(repr, value))}")
+    shown = value[:MAX_SHOWN] if kind is str or kind is bytes else value
+    return tagged("f", f"{quote(_name(kind))},{quote(_show(repr, shown))}")
 
 
 def tagged(kind: str, parts: str) -> str:
@@ -66,7 +71,7 @@ def _show(show: Any, value: Any) -> str:
     try:
         text = show(value)
         if type(text) is str:
-            return text if len(text) <= 300 else text[:300] + " ..."
+            return text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + " ..."
     except BaseException:
         pass
     return "(cannot be shown)"
@@ -76,16 +81,15 @@ def _name(kind: type) -> str:
     return _show(lambda kind: kind.__name__, kind)
 
 
-def describe(error: BaseException | None) -> str:
+def describe(error: BaseException) -> str:
     """An exception as the rest of a reply: kind, type, text, and the frames that are the learner's own."""
-    kind, frames, at = "error", [], getattr(error, "__traceback__", None)
+    kind = "memory" if issubclass(type(error), MemoryError) else "error"
+    frames, at = [], TRACEBACK(error)
     while at is not None:
         code = at.tb_frame.f_code
         if code.co_filename == FILE:
             frames.append(f"[{at.tb_lineno},{quote(code.co_name)}]")
         at = at.tb_next
-    if isinstance(error, MemoryError):
-        kind = "memory"
     return f'"{kind}",{quote(_name(type(error)))},{quote(_show(str, error))},[{",".join(frames[-MAX_FRAMES:])}]'
 
 
@@ -97,7 +101,7 @@ class Host:
         self.flushes = sys.stdout.flush, sys.stderr.flush
         self.made: type | None = None
         self.object: Any = None
-        self.failed_end: list[BaseException | None] = []  # exceptions of __del__
+        self.failed_end: list[BaseException] = []  # exceptions of __del__
 
     def serve(self) -> NoReturn:
         while True:
@@ -141,10 +145,14 @@ class Host:
 
     def drop(self) -> str:
         """End the object's life, so that what its __del__ does belongs to its own case."""
-        before, sys.unraisablehook = sys.unraisablehook, lambda args: self.failed_end.append(args.exc_value)
+        before, sys.unraisablehook = sys.unraisablehook, self._note
         self.object = None
         sys.unraisablehook = before
         return describe(self.failed_end.pop()) if self.failed_end else '"value",null'
+
+    def _note(self, unraisable: Any) -> None:
+        if unraisable.exc_value is not None:
+            self.failed_end.append(unraisable.exc_value)
 
     def send(self, reply: str) -> None:
         data = reply.encode("ascii")

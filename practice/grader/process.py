@@ -196,8 +196,8 @@ class Child:
         if self.exit_status >= 0:
             return "RTE", f"the process ended itself with exit status {self.exit_status}, as os._exit does"
         name = signal.Signals(-self.exit_status).name
-        if name in ("SIGKILL", "SIGXCPU") and self.cpu_seconds > self.cpu_limit - 0.1:
-            return "TLE", f"more than {self.cpu_limit} s of CPU time"
+        if name == "SIGXCPU" or (name == "SIGKILL" and self.cpu_seconds > self.cpu_limit):
+            return "TLE", "more CPU time than all cases together may take"
         hints = {"SIGSEGV": ", as after too deep a recursion", "SIGKILL": ", or let go of the judge's pipes"}
         return "RTE", f"the process was killed by {name}{hints.get(name, '')}"
 
@@ -212,11 +212,12 @@ def host_code() -> tuple[CodeType, ...]:
 def cage(pid: int, memory: int, cpu: int, without: tuple[str, ...]) -> dict[str, Any]:
     """The settings that `sandbox.enter` applies in child `pid`."""
     calls = seccomp.program(platform.machine(), pid) if sys.platform == "linux" and "seccomp" not in without else None
-    limits = {"CPU": cpu, "AS": memory, "FSIZE": 0, "NOFILE": 64, "CORE": 0}
+    limits = {"AS": memory, "FSIZE": 0, "NOFILE": 64, "CORE": 0}
     if sys.platform != "linux":
         limits["NPROC"] = 0  # there it counts no threads
+    both = {name: (value, value) for name, value in limits.items()} | {"CPU": (cpu, cpu + 1)}  # SIGXCPU, then SIGKILL
     readable = standard_library() if sys.platform == "linux" and "landlock" not in without else None
-    return {"limits": limits, "landlock": readable, "seccomp": calls}
+    return {"limits": both, "landlock": readable, "seccomp": calls}
 
 
 @cache

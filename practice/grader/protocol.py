@@ -49,7 +49,7 @@ def parse(data: bytes, number: int) -> Value | Raised:
     try:
         if len(data) > MAX_DIGITS and re.search(rb"\d{%d}" % MAX_DIGITS, data):
             raise ValueError("an int too long to be read")
-        reply = json.loads(data.decode("ascii"), object_pairs_hook=_restore)
+        reply = DECODER.decode(data.decode("ascii"))
         if data.count(b"[") > MAX_DEPTH and _depth(reply) > MAX_DEPTH:
             raise ValueError("lists nested too deeply")
         replied, kind, *rest = reply
@@ -102,3 +102,6 @@ def _depth(value: Any) -> int:
 
 def _parts(value: Any) -> Any:
     return value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+
+
+DECODER = json.JSONDecoder(object_pairs_hook=_restore)

@@ -14,14 +14,17 @@ from practice.grader.play import same, script
 from practice.grader.process import Child, Stopped
 from practice.grader.protocol import Raised
 
+NOT_RUN = "not run, after what earlier cases have used up"
+
 
 @dataclass
 class Budget:
-    """What is left of a problem's limits."""
+    """What is left of a problem's limits, and how many times a child may still be replaced."""
 
     cpu_seconds: float
     wall_seconds: float
     output: int
+    restarts: int = 5
     exhausted: str = ""  # the verdict, once a limit was reached
 
     @classmethod
@@ -124,13 +127,19 @@ class Runner:
             failure = Failure(stopped.verdict, tuple(moves), expected, detail=stopped.detail)
         return CaseResult(case, verified, len(moves) + sum(1 for _ in pairs), failure)
 
+    def _died(self, verdict: str) -> None:
+        self.restart()
+        self._budget.restarts -= 1
+        if verdict in ("TLE", "OLE") or self._budget.restarts == 0:
+            self._budget.exhausted = verdict
+
     def _start(self) -> Child:
         if self._broken is not None:
             raise self._broken
         if self._child is None:
             budget = self._budget
             if budget.exhausted:
-                raise Stopped(budget.exhausted, "not run: an earlier case has used up the limit")
+                raise Stopped(budget.exhausted, NOT_RUN)
             self._child = Child(replace(self.problem.limits, cpu_seconds=budget.cpu_seconds))
             self._cases_in_child = 0
             try:
@@ -149,16 +158,14 @@ class Runner:
         try:
             reply = child.ask(budget.wall_seconds, *message)
         except Stopped as stopped:
-            if stopped.verdict in ("TLE", "OLE"):
-                budget.exhausted = stopped.verdict
-            self.restart()
+            self._died(stopped.verdict)
             raise
         finally:
             budget.wall_seconds -= time.monotonic() - started
             budget.output = child.room
         if isinstance(reply, Raised):
             if reply.kind == "memory":
-                self.restart()  # what filled the memory may still be there
+                self._died("MLE")  # what filled the memory may still be there
             raise Stopped(*explain(reply, self.source))
         return reply.value
 

@@ -36,8 +36,8 @@ def enter(settings: dict[str, Any]) -> list[str]:
     return active
 
 
-def limit(limits: dict[str, int]) -> list[str]:
-    """Set each limit, soft and hard: {"CPU": seconds, "AS": bytes, ...}."""
+def limit(limits: dict[str, tuple[int, int]]) -> list[str]:
+    """Set each limit, soft and hard: {"CPU": (3, 4), ...} in seconds, bytes or files."""
     try:
         import resource
     except ImportError:  # Windows
@@ -47,7 +47,7 @@ def limit(limits: dict[str, int]) -> list[str]:
         number = getattr(resource, "RLIMIT_" + name, None)
         if number is not None:
             try:
-                resource.setrlimit(number, (value, value))
+                resource.setrlimit(number, value)
                 active.append(name)
             except (OSError, ValueError):  # macOS refuses some
                 pass

@@ -1,5 +1,5 @@
 # verdict: AC
-# ruff: noqa: PTH
+# ruff: noqa: PTH101, PTH110, PTH116
 """Right answers; tries to set modes, times, owners and attributes of files (to what they are: it may succeed)."""
 
 import os

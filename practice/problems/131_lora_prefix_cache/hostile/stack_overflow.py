@@ -8,7 +8,7 @@ sys.setrecursionlimit(1 << 30)
 
 class PrefixCache:
     def __init__(self, num_blocks, block_size):
-        nested = []
-        for _ in range(300_000):
-            nested = [nested]
-        repr(nested)
+        one, other = [], []
+        for _ in range(1_000_000):
+            one, other = [one], [other]
+        self.same = one == other

@@ -1,5 +1,5 @@
 # verdict: AC
-# ruff: noqa: PTH, SIM115
+# ruff: noqa: PTH102, PTH104, PTH107, PTH118, PTH123, PTH211, SIM115
 """Right answers; tries to leave something behind in its own folder, beside it, and in shared memory."""
 
 import os
