@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 FILE = "solution.py"  # what the learner's code is called in tracebacks
+MAX_REPLY = 1_000_000  # bytes
 MAX_DEPTH, MAX_ITEMS, MAX_TEXT, MAX_BITS = 16, 100_000, 10_000, 4_000  # of a value; what is larger is no answer
 TRACEBACK = BaseException.__dict__["__traceback__"].__get__  # an exception's own class may answer anything
 MAX_SHOWN = 300  # characters of what is no answer
@@ -30,19 +31,23 @@ class Unfit(Exception):
 def encode(value: Any) -> str:
     """A value as JSON that keeps its exact type; what is no plain data is described instead."""
     try:
-        return _encode(value, MAX_DEPTH, [MAX_ITEMS])
+        text = _encode(value, MAX_DEPTH, [MAX_ITEMS])
+        if len(text) > MAX_REPLY:
+            raise Unfit
+        return text
     except Unfit:
         return tagged("f", f'{quote(_name(type(value)))},"too large or nested too deeply to be shown"')
 
 
 def _encode(value: Any, depth: int, room: list[int]) -> str:
     kind = type(value)
-    if (kind is int and value.bit_length() <= MAX_BITS) or kind is float:
-        return {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}.get(text := repr(value), text)
+    if kind is int:
+        size = value.bit_length()
+        return repr(value) if size <= MAX_BITS else tagged("f", f'"int","an int of {size} bits"')
     if value is None or kind is bool:
         return "null" if value is None else "true" if value else "false"
-    if kind is int:
-        return tagged("f", f'"int","an int of {value.bit_length()} bits"')
+    if kind is float:
+        return {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}.get(text := repr(value), text)
     if kind is str and len(value) <= MAX_TEXT:
         return quote(value)
     if kind is list or kind is tuple or kind is dict:
@@ -105,8 +110,7 @@ class Host:
 
     def serve(self) -> NoReturn:
         while True:
-            size = int.from_bytes(self._read(4), "big")
-            number, verb, *rest = loads(self._read(size))
+            number, verb, *rest = loads(self._receive())
             try:
                 reply = getattr(self, verb)(*rest)
             except BaseException as error:
@@ -160,11 +164,10 @@ class Host:
         while data:
             data = data[write(self.replies, data) :]
 
-    def _read(self, size: int) -> bytes:
-        data = read(self.calls, size)
-        while len(data) < size:
-            more = read(self.calls, size - len(data))
-            if not more:
-                _exit(0)
-            data += more
-        return data
+    def _receive(self) -> bytes:
+        """The next message. The parent sends none before it has the reply to the one before."""
+        chunk = data = read(self.calls, 1 << 16)
+        while chunk and len(data) < 4 + int.from_bytes(data[:4], "big"):
+            chunk = read(self.calls, 1 << 20)
+            data += chunk
+        return data[4:] if chunk else _exit(0)

@@ -45,16 +45,13 @@ class Pipes:
 
     def _take(self) -> bytes | None:
         """The reply, once all of it is there."""
-        if len(self._reply) < 4:
-            return None
         size = int.from_bytes(self._reply[:4], "big")
         if size > MAX_REPLY or len(self._reply) > size + 4:
             raise Garbled("too long, or more than one reply")
         if len(self._reply) < size + 4:
             return None
-        reply = bytes(self._reply[4:])
-        self._reply.clear()
-        return reply
+        reply, self._reply = self._reply[4:], bytearray()
+        return bytes(reply)
 
     def _add(self, chunk: bytes) -> None:
         self._reply += chunk
@@ -115,7 +112,7 @@ class PolledPipes(Pipes):
                 self._wait(self._to_read, until)
 
     def _wait(self, poll: select.poll, until: float) -> None:
-        ready = dict(poll.poll(max(0.0, until - time.monotonic()) * 1000))
+        ready = [pipe for pipe, _ in poll.poll(max(0.0, until - time.monotonic()) * 1000)]
         if not ready:
             raise Overdue
         if self.printing in ready:

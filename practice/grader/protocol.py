@@ -49,7 +49,9 @@ def parse(data: bytes, number: int) -> Value | Raised:
     try:
         if len(data) > MAX_DIGITS and re.search(rb"\d{%d}" % MAX_DIGITS, data):
             raise ValueError("an int too long to be read")
-        reply = DECODER.decode(data.decode("ascii"))
+        reply, end = DECODER.raw_decode(data.decode("ascii"))
+        if end != len(data):
+            raise ValueError("something after the reply")
         if data.count(b"[") > MAX_DEPTH and _depth(reply) > MAX_DEPTH:
             raise ValueError("lists nested too deeply")
         replied, kind, *rest = reply

@@ -8,7 +8,7 @@ class PrefixCache:
 
     def allocate(self, tokens, lora_id=None):
         self.calls += 1
-        return [range(0), [0] * 5_000_000, "0" * 50_000_000, 1 << 4_000_000][self.calls % 4], 0
+        return [range(0), [0] * 1_000_000, "0" * 10_000_000, 1 << 4_000_000][self.calls % 4], 0
 
     def free(self, block_table):
         return 1 << 4_000_000

@@ -9,6 +9,6 @@ sys.setrecursionlimit(1 << 30)
 class PrefixCache:
     def __init__(self, num_blocks, block_size):
         one, other = [], []
-        for _ in range(1_000_000):
+        for _ in range(200_000):
             one, other = [one], [other]
         self.same = one == other
