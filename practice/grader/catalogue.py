@@ -57,7 +57,8 @@ def catalogued(problem: Problem) -> list[Solution]:
 def _solution(problem: Problem, path: Path) -> Solution:
     said = metadata(path)
     if unknown := said.keys() - {"verdict", "group", "diagnosis"}:
-        raise ValueError(f"{path}: the first line names {', '.join(sorted(unknown))}; it has verdict, group, diagnosis.")
+        names = ", ".join(sorted(unknown))
+        raise ValueError(f"{path}: the first line names {names}; it may name verdict, group and diagnosis.")
     verdict, diagnosis = said.get("verdict", ""), said.get("diagnosis")
     if verdict not in VERDICTS:
         raise ValueError(f"{path}: the verdict is {verdict!r}; it must be one of {', '.join(VERDICTS)}.")
@@ -71,5 +72,5 @@ def metadata(path: Path) -> Mapping[str, str]:
     with path.open("rb") as file:
         line = file.readline().decode("utf-8", "replace").strip()
     if not line.startswith("# "):
-        raise ValueError(f"{path}: the first line must say what is expected, for example '# verdict: WA | group: chain'.")
+        raise ValueError(f"{path}: the first line must be like '# verdict: WA | group: chain'; it is {line!r}.")
     return {key: value for key, _, value in (part.strip().partition(": ") for part in line[2:].split("|"))}

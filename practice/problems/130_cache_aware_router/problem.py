@@ -7,6 +7,7 @@ from pathlib import Path
 from practice.grader.contract import Problem
 
 from .cases import groups
+from .diagnoses import DIAGNOSES
 from .rules import RouterRules
 from .showcase import describe, stream
 
@@ -20,7 +21,7 @@ PROBLEM = Problem(
     variable="router",
     rules=RouterRules,
     groups=groups,
-    diagnoses={},
+    diagnoses=DIAGNOSES,
     showcase=stream,
     describe_showcase=describe,
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 from practice.grader.contract import Problem
 
 from .cases import groups
+from .diagnoses import DIAGNOSES
 from .rules import PrefixCacheRules
 
 PROBLEM = Problem(
@@ -19,5 +20,5 @@ PROBLEM = Problem(
     variable="cache",
     rules=PrefixCacheRules,
     groups=groups,
-    diagnoses={},
+    diagnoses=DIAGNOSES,
 )

@@ -1,4 +1,4 @@
-# verdict: WA | group: recency | diagnosis: clears_when_full
+# verdict: WA | group: recency
 """A full index is emptied."""
 
 from collections import OrderedDict

@@ -1,4 +1,4 @@
-# verdict: RTE | group: threshold | diagnosis: no_full_block
+# verdict: RTE | group: threshold
 """A prompt without a full block divides by zero."""
 
 from collections import OrderedDict

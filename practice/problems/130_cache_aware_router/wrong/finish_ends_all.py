@@ -1,4 +1,4 @@
-# verdict: WA | group: load | diagnosis: finish_ends_all
+# verdict: WA | group: load
 """finish takes off the whole load."""
 
 from collections import OrderedDict

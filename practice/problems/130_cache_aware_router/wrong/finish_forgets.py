@@ -1,4 +1,4 @@
-# verdict: WA | group: load | diagnosis: finish_forgets
+# verdict: WA | group: load
 """An idle worker's index is emptied."""
 
 from collections import OrderedDict

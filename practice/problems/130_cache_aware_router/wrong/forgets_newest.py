@@ -1,4 +1,4 @@
-# verdict: WA | group: recency | diagnosis: forgets_newest
+# verdict: WA | group: recency
 """The newest blocks go, not the oldest."""
 
 from collections import OrderedDict

@@ -1,4 +1,4 @@
-# verdict: WA | group: ties | diagnosis: largest_number
+# verdict: WA | group: ties
 """The last tie goes to the largest number."""
 
 from collections import OrderedDict

@@ -1,4 +1,4 @@
-# verdict: WA | group: threshold | diagnosis: rounded_threshold
+# verdict: WA | group: threshold
 """The threshold is rounded to whole tokens."""
 
 from collections import OrderedDict

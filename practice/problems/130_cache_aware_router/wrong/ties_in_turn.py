@@ -1,4 +1,4 @@
-# verdict: WA | group: ties | diagnosis: ties_in_turn
+# verdict: WA | group: ties
 """Ties go round in turn, after the worker that was chosen last."""
 
 from collections import OrderedDict

@@ -1,4 +1,4 @@
-# verdict: WA | group: adapter | diagnosis: adapter_cut
+# verdict: WA | group: adapter
 """Only the last byte of the adapter number is in the key."""
 
 from collections import OrderedDict

@@ -1,4 +1,4 @@
-# verdict: WA | group: queue | diagnosis: freed_to_head
+# verdict: WA | group: queue | diagnosis: last_in_first_out
 """A freed block goes to the head of the queue."""
 
 from collections import OrderedDict

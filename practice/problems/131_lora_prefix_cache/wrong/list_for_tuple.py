@@ -1,4 +1,4 @@
-# verdict: WA | group: examples | diagnosis: list_for_tuple
+# verdict: WA | group: examples
 """A list is returned instead of a tuple."""
 
 from collections import OrderedDict

@@ -1,4 +1,4 @@
-# verdict: RTE | group: shortage | diagnosis: raises_instead
+# verdict: RTE | group: shortage
 """An exception where None is asked for."""
 
 from collections import OrderedDict
