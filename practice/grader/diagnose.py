@@ -99,8 +99,6 @@ def exception_type(detail: str) -> str:
 
 
 def size(result: CaseResult) -> int:
-    return sum(1 + sum(map(_values, (*step.args, *step.kwargs.values()))) for step in result.case.steps)
-
-
-def _values(value: Any) -> int:
-    return sum(map(_values, value)) if isinstance(value, (list, tuple)) else 1
+    """The calls of a case and the items of the lists that they are given."""
+    arguments = (value for step in result.case.steps for value in (*step.args, *step.kwargs.values()))
+    return len(result.case.steps) + sum(len(value) for value in arguments if isinstance(value, (list, tuple)))
