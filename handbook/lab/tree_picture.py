@@ -18,7 +18,21 @@ ROW, BOX, GAP = 34, 25, 24  # px: from row to row, the height of a box, and from
 STATE, TOKENS, LOCK, LRU = 532, 650, 697, WIDTH - MARGIN  # the columns: where the first begins, and the others end
 WIDEST, NARROWEST = 280.0, 180.0  # a box of which there is more to show
 MOST = 18  # rows; of a larger tree the rest is counted
-STEPS = (999, 170, 140, 115, 95, 78, 64, 52, 42, 34, 28, 22, 18, 14)  # px at most from a box's beginning to its child's
+STEPS = (
+    999,
+    170,
+    140,
+    115,
+    95,
+    78,
+    64,
+    52,
+    42,
+    34,
+    28,
+    22,
+    18,
+)  # px at most from a box's beginning to its child's; 18 always fits
 
 HIT = Look("hit", "#d3f0e3", "#006b4b", 3)
 HIT_SPLIT = Look("hit + split", "#d3f0e3", "#006b4b", 3, dashed=True)
@@ -72,15 +86,13 @@ def visible(state: TreeState) -> list[TreeNode]:
 
 def _starts(nodes: Sequence[TreeNode], step: float) -> dict[int, float]:
     """Where each box begins if a child's begins at most `step` px to the right of its parent's."""
-    starts: dict[int | None, float] = {None: MARGIN}
+    starts = {nodes[0].number: float(MARGIN)}
     widths = {node.number: _wish(node) for node in nodes}
-    for node in nodes:
-        if node.parent is None:
-            starts[node.number] = MARGIN
-        else:
-            most = step if node.parent else GAP  # nothing is written in the root, so its children stand below it
-            starts[node.number] = starts[node.parent] + min(widths[node.parent] + GAP, most)
-    return {number: start for number, start in starts.items() if number is not None}
+    for node in nodes[1:]:
+        parent = node.parent or 0
+        most = step if parent else GAP  # nothing is written in the root, so its children stand below it
+        starts[node.number] = starts[parent] + min(widths[parent] + GAP, most)
+    return starts
 
 
 def fitting_step(states: Iterable[TreeState]) -> float:
@@ -110,7 +122,7 @@ def draw_tree(state: TreeState, top: float, step: float) -> list[Mark]:
     top += 22
     boxes: dict[int, Rect] = {}
     for row, node in enumerate(nodes):
-        at, x = look(node), min(starts[node.number], STATE - 12 - 130)
+        at, x = look(node), starts[node.number]
         box = Rect(x, top + ROW * row, min(_wish(node), STATE - 12 - x), BOX, at.fill, at.strong, at.line, at.dashed,
                    name=f"{node.name}: {at.label}")  # fmt: skip
         boxes[node.number] = box
@@ -125,7 +137,7 @@ def draw_tree(state: TreeState, top: float, step: float) -> list[Mark]:
 
 
 def _edge(parent: Rect, child: Rect, at: Look) -> Line:
-    x, y = child.x - 12, child.y + BOX / 2
+    x, y = child.x - min(12, (child.x - parent.x) / 2), child.y + BOX / 2
     start = (x, parent.bottom) if x < parent.x + parent.width else (parent.x + parent.width, parent.y + BOX / 2)
     corner = ((x, start[1]),) if start[0] != x else ()
     return Line((start, *corner, (x, y), (child.x, y)), at.strong, at.line, arrow=False, name="edge")
