@@ -1,9 +1,10 @@
 """Naming the misconception: which catalogued wrong solution behaves like the learner's, on the cases it was graded on.
 
-A solution's behaviour in a case is whether it fails, at which call, with which value or exception. It is compared
-twice. First all cases must agree. Where no catalogued solution does, one may be a part of what is wrong: it fails the
-learner's first failing case in the same way, and none of the cases that the learner passes. What fits must carry one
-diagnosis and no other, or none is given: no sentence is better than a wrong one.
+A solution's behaviour in a case is whether it fails, at which call, with which value or exception. It is the
+learner's when all cases agree. Where no catalogued solution does so, one may be a part of what is wrong: it fails the
+learner's first failing case in the same way, and none of the cases that the learner passes; of two such, one that
+explains all failures that the other does, and more, is the better. What fits best must carry one diagnosis and no
+other, or none is given: no sentence is better than a wrong one.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from practice.grader.contract import CaseResult, Diagnosis, Problem, Report
 from practice.grader.play import play
 
 LARGE = 5_000  # calls and values of a case: from here on it tests speed, and no wrong value is first seen there
+ANSWERED = ("WA", "RTE")  # verdicts of a wrong answer, rather than of a limit
 Behaviour = tuple[str, int, str]  # verdict, calls made, what came back
 
 
@@ -45,29 +47,26 @@ class Diagnostician:
         if failures and set(failures) == {"TLE"}:  # of the groups after the first one nothing is known: time was up
             too_slow = next(result.group.name for result in report.groups if not result.passed)
             return self._only([wrong for wrong in self.wrong if wrong.verdict == "TLE" and wrong.group == too_slow])
-        if not failures or set(failures) - {"WA", "RTE"}:
-            return None
-        cases = [(group.group.name, case) for group in report.groups for case in group.cases if size(case) < LARGE]
+        cases = [(group.group.name, case) for group in report.groups for case in group.cases if compared(case)]
         if not any(case.failure for _, case in cases):
             return None
         cases.sort(key=lambda named: named[1].failure is None)  # failures first: there most of the catalogue differs
-        fitting, partly = [], []
-        for wrong in self.wrong:
-            if wrong.verdict in ("WA", "RTE"):
-                same_first, same_all = self._agreement(wrong, cases, report.seed)
-                fitting += [wrong] if same_all else []
-                partly += [wrong] if same_first else []
-        return self._only(fitting or partly)
+        explained = [
+            (wrong, places)
+            for wrong in self.wrong
+            if wrong.verdict in ANSWERED and (places := self._explained(wrong, cases, report.seed))
+        ]
+        return self._only([wrong for wrong, places in explained if not any(places < more for _, more in explained)])
 
-    def _agreement(self, wrong: Wrong, cases: Sequence[tuple[str, CaseResult]], seed: int) -> tuple[bool, bool]:
-        """Whether it explains the first failure and contradicts no pass, and whether it agrees everywhere."""
-        same_all = True
-        for index, (group, case) in enumerate(cases):
-            same = behaviour(case) == self._behaviour(wrong, (seed, group, case.case.name), case)
-            if not same and (index == 0 or case.failure is None):
-                return False, False
-            same_all = same_all and same
-        return True, same_all
+    def _explained(self, wrong: Wrong, cases: Sequence[tuple[str, CaseResult]], seed: int) -> set[int]:
+        """The failing cases that it fails in the same way; none if it misses the first, or fails what was passed."""
+        places: set[int] = set()
+        for place, (group, case) in enumerate(cases):
+            if behaviour(case) == self._behaviour(wrong, (seed, group, case.case.name), case):
+                places |= {place} if case.failure else set()
+            elif place == 0 or case.failure is None:
+                return set()
+        return places
 
     def _behaviour(self, wrong: Wrong, place: tuple[int, str, str], case: CaseResult) -> Behaviour | None:
         seed, group, name = place
@@ -98,7 +97,8 @@ def exception_type(detail: str) -> str:
     return detail.strip().rpartition("\n")[2].partition(":")[0].rpartition(".")[2]
 
 
-def size(result: CaseResult) -> int:
-    """The calls of a case and the items of the lists that they are given."""
+def compared(result: CaseResult) -> bool:
+    """Whether a case is small, and was played to an answer or an exception: it reached no limit."""
     arguments = (value for step in result.case.steps for value in (*step.args, *step.kwargs.values()))
-    return len(result.case.steps) + sum(len(value) for value in arguments if isinstance(value, (list, tuple)))
+    size = len(result.case.steps) + sum(len(value) for value in arguments if isinstance(value, (list, tuple)))
+    return size < LARGE and (result.failure is None or result.failure.verdict in ANSWERED)

@@ -69,6 +69,20 @@ def test_a_misconception_that_fails_what_the_solution_passes_is_not_its_own(prob
     assert diagnosis(problem, source) is None
 
 
+def test_of_two_partial_explanations_the_one_that_says_more_counts(problem: Problem) -> None:
+    first_only = tiny.KEEPS_DROPPED.replace(b"pass", b"self.limit == 20 or self.held.pop(ticket)")
+    less = tiny.Wrong("wrong in the example alone", first_only, "slow")
+    both = tiny.KEEPS_DROPPED.replace(b"> self.limit", b"> 10 ** 9")
+    assert diagnosis(problem, both, (less, *tiny.CATALOGUE)) == problem.diagnoses["never-drops"]
+
+
+def test_a_limit_that_is_reached_later_does_not_hide_a_wrong_answer(problem: Problem) -> None:
+    report = tiny.grade(problem, tiny.KEEPS_DROPPED, 0)
+    slow = GroupResult(report.groups[2].group, too_slow(problem, 2).groups[2].cases)
+    report = replace(report, groups=(*report.groups[:2], slow))
+    assert Diagnostician(problem, tiny.CATALOGUE).diagnose(report) == problem.diagnoses["never-drops"]
+
+
 def too_slow(problem: Problem, *groups: int) -> Report:
     report = tiny.grade(problem, tiny.RIGHT, 0)
     results = list(report.groups)
