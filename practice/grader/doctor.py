@@ -78,18 +78,18 @@ def _files(folder: Path, without: tuple[str, ...]) -> Iterator[Finding]:
     file.chmod(0o600)
     os.utime(file, (1e9, 1e9))
     given = {"file": str(file), "written": str(written)}
-    attempt = _try("result = open(file).read()", without, **given)
+    attempt = _try("result = open(file).read()", without, given)
     yield Finding("files of yours cannot be read", attempt.result != secret, attempt.met)
-    attempt = _try("open(written, 'w').write('here')", without, **given)
+    attempt = _try("open(written, 'w').write('here')", without, given)
     yield Finding("files cannot be written", not written.exists(), attempt.met)
-    attempt = _try("os.remove(file)", without, **given)
+    attempt = _try("os.remove(file)", without, given)
     yield Finding("files cannot be removed", file.exists(), attempt.met)
     file.touch()
     os.utime(file, (1e9, 1e9))
     mode = file.stat().st_mode
-    attempt = _try("os.chmod(file, 0o444)", without, **given)
+    attempt = _try("os.chmod(file, 0o444)", without, given)
     yield Finding("modes of files cannot be changed", file.stat().st_mode == mode, attempt.met)
-    attempt = _try("os.utime(file, (0, 0))", without, **given)
+    attempt = _try("os.utime(file, (0, 0))", without, given)
     yield Finding("times of files cannot be changed", file.stat().st_mtime == 1e9, attempt.met)
     file.chmod(0o600)  # Windows does not remove a file that cannot be written
 
@@ -105,7 +105,7 @@ def _processes(without: tuple[str, ...]) -> Iterator[Finding]:
     if sys.platform == "win32":  # there even the question would kill
         yield Finding("the judge cannot be killed", False, "not tried: nothing on Windows forbids it")
     else:
-        attempt = _try("os.kill(parent, 0); result = 'allowed'", without, parent=os.getpid())
+        attempt = _try("os.kill(parent, 0); result = 'allowed'", without, {"parent": os.getpid()})
         yield Finding("the judge cannot be killed", attempt.result != "allowed", attempt.met)
     attempt = _try("import socket; socket.socket().close(); result = 'open'", without)
     yield Finding("no network", attempt.result != "open", attempt.met)
@@ -125,14 +125,14 @@ def _limits(without: tuple[str, ...]) -> Iterator[Finding]:
     yield Finding("output is limited", attempt.verdict == "OLE", attempt.met)
 
 
-def _try(code: str, without: tuple[str, ...], *, seconds: float = 20.0, **given: Any) -> Attempt:
+def _try(code: str, without: tuple[str, ...], given: dict[str, Any] | None = None, *, seconds: float = 20.0) -> Attempt:
     attempt = Attempt()
     child = Child(LIMITS, without=without)
     try:
         child.room = LIMITS.output
         child.ask(seconds, "load", PROBE, "Probe")
         child.ask(seconds, "new", {})
-        reply = child.ask(seconds, "call", "attempt", (code,), given)
+        reply = child.ask(seconds, "call", "attempt", (code,), given or {})
         if isinstance(reply, Raised):
             attempt.met = f"{reply.type_name}: {reply.text}" if reply.text else reply.type_name
         else:

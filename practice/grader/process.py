@@ -11,7 +11,6 @@ import contextlib
 import marshal
 import math
 import os
-import platform
 import secrets
 import signal
 import subprocess
@@ -211,7 +210,7 @@ def host_code() -> tuple[CodeType, ...]:
 
 def cage(pid: int, memory: int, cpu: int, without: tuple[str, ...]) -> dict[str, Any]:
     """The settings that `sandbox.enter` applies in child `pid`."""
-    calls = seccomp.program(platform.machine(), pid) if sys.platform == "linux" and "seccomp" not in without else None
+    calls = seccomp.program(os.uname().machine, pid) if sys.platform == "linux" and "seccomp" not in without else None
     limits = {"AS": memory, "FSIZE": 0, "NOFILE": 64, "CORE": 0}
     if sys.platform != "linux":
         limits["NPROC"] = 0  # there it counts no threads
