@@ -286,18 +286,18 @@ def random_calls(seed: int) -> list[Case]:
 def full_index(seed: int) -> list[Case]:
     """An index must be found in, and must forget, without being searched."""
     rng = Random(f"130 index {seed}")
-    index = Calls("a full index", 1, block_size=4, index_blocks=10_000)
-    for _ in range(800):
-        index.serve(rng.randbytes(120))
+    index = Calls("a full index", 1, block_size=2, index_blocks=20_000)
+    for _ in range(500):
+        index.route(rng.randbytes(120))
     return [index.case()]
 
 
 def many_workers(seed: int) -> list[Case]:
     """Blocks must be hashed once, not once for each worker."""
     rng = Random(f"130 workers {seed}")
-    workers = Calls("many workers, large blocks", 6000, block_size=4096)
-    for _ in range(30):
-        workers.route(rng.randbytes(rng.randint(4096, 4100)))
+    workers = Calls("many workers, large blocks", 6000, block_size=8192)
+    for _ in range(12):
+        workers.route(rng.randbytes(rng.randint(8192, 8200)))
     return [workers.case()]
 
 

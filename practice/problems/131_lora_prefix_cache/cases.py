@@ -284,7 +284,7 @@ def large_pool(seed: int) -> list[Case]:
     pool = Calls("a large pool", 1 << 17, 4)
     systems = [list(rng.randbytes(32)) for _ in range(8)]
     held: list[Result] = []
-    for number in range(800):
+    for number in range(600):
         held.append(pool.allocate(systems[number % 8] + list(rng.randbytes(6)), lora_id=rng.choice([None, 0, 1])))
         if len(held) > 4:
             pool.free(held.pop(0))
