@@ -62,15 +62,16 @@ def _request(state: Played, names: Sequence[str], top: float) -> list[Mark]:
 
 
 def _rates(state: Played, names: Sequence[str], top: float) -> list[Mark]:
-    """A column for each request that ran, and a place for each that has not yet: its height is the hit rate so far."""
+    """A column for each request that ran, as high as the hit rate up to it, and a place for each that did not."""
     said = "hit rate after each request"
     if state.rates:
         _, hits, tokens = state.rates[-1]
         said = f"hit rate so far: {hits} of {count(tokens, 'token')}, {_percent(hits, tokens)}"
     marks: list[Mark] = [label(top, said)]
-    rates = [*state.rates, *[(name, 0, 0) for name in names[len(state.rates) :]]][:COLUMNS]
-    if len(state.rates) > COLUMNS:
-        rates = list(state.rates[-COLUMNS:])
+    ran = {name: (hits, tokens) for name, hits, tokens in state.rates}
+    last = max((place for place, name in enumerate(names) if name in ran), default=0)
+    first = max(0, last + 1 - COLUMNS)
+    rates = [(name, *ran.get(name, (0, 0))) for name in names[first : first + COLUMNS]]
     pitch = min(48.0, HALF / max(1, len(rates)))
     base, wide = top + 36 + TALL, pitch >= 36
     for place, (name, hits, tokens) in enumerate(rates):

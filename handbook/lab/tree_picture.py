@@ -137,7 +137,7 @@ def draw_tree(state: TreeState, top: float, step: float) -> list[Mark]:
 
 
 def _edge(parent: Rect, child: Rect, at: Look) -> Line:
-    x, y = child.x - min(12, (child.x - parent.x) / 2), child.y + BOX / 2
+    x, y = child.x - 12, child.y + BOX / 2
     start = (x, parent.bottom) if x < parent.x + parent.width else (parent.x + parent.width, parent.y + BOX / 2)
     corner = ((x, start[1]),) if start[0] != x else ()
     return Line((start, *corner, (x, y), (child.x, y)), at.strong, at.line, arrow=False, name="edge")

@@ -109,7 +109,7 @@ def _with_ghosts(nodes: list[TreeNode], old: list[TreeNode]) -> list[TreeNode]:
         if seen.number in now or (parent and parent.length > lengths[parent.number]):
             continue
         siblings = children.setdefault(seen.parent, [])
-        later = [place for place, node in enumerate(siblings) if order.get(node.number, -1) > order[seen.number]]
+        later = [place for place, node in enumerate(siblings) if order.get(node.number, len(old)) > order[seen.number]]
         siblings.insert(min(later, default=len(siblings)), replace(seen, marks=frozenset({"evicted"})))
     found: list[TreeNode] = []
     stack = children[None][::-1]

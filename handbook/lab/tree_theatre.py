@@ -34,7 +34,8 @@ class TreeTheatre(Theatre):
         self.free = [slot for slot in range(capacity) if slot not in held]
         self.ran: list[PlayedRequest] = []
         self.rates: list[tuple[str, int, int]] = []  # after each that ran: its name, and all hits and tokens up to it
-        self._ends: dict[PlayedRequest, Any] = {}  # the node where a request's last look-up, or its own path, ends
+        self._layout = 0.0, 0.0  # chosen when all steps are known: px from a box to its child's, and of the tree
+        self._ends: dict[PlayedRequest, Any] = {}  # the node where a request's last look-up ended
         self._locked: dict[PlayedRequest, Any] = {}  # the node that it has locked
 
     @property
@@ -130,7 +131,7 @@ class TreeTheatre(Theatre):
         mine, self.free = self.free[:new], self.free[new:]
         present = self.tree.insert(request.tokens, request.found + mine)
         self.free += mine[: max(0, present - request.num_cached)]  # somebody else has computed these as well
-        request.table, end = self.tree.match_prefix(request.tokens)
+        request.table, end = self.tree.match_prefix(request.tokens)  # the slots that the tree keeps, and where to lock
         held, self._locked[request] = self._locked.get(request), end
         self.tree.inc_lock_ref(end)
         if held is not None:

@@ -112,6 +112,31 @@ def test_a_whole_branch_that_is_gone_stays_in_its_form() -> None:
     assert len(state.marked("evicted")) == 3 and len(state.alive) == 2
 
 
+def test_a_ghost_stands_before_what_came_in_the_same_step() -> None:
+    tree = tree_of("x", "y")
+    before = show_tree(tree)
+    tree.evict(1)
+    tree.insert(["z"], [0])
+    assert list(rows(show_tree(tree, before=before), "state").values()) == ["", "evicted", "evictable", "new"]
+
+
+def test_unlocking_is_a_use_and_being_cut_is_none() -> None:
+    tree = tree_of("a b c", "x")
+    _, node = tree.match_prefix(["x"])
+    tree.inc_lock_ref(node)
+    states = [observe(tree)]
+    tree.match_prefix(["a"])
+    states.append(observe(tree, states[-1]))
+    tree.dec_lock_ref(node)
+    states.append(observe(tree, states[-1]))
+    assert [(seen.words, seen.used) for seen in states[-1].nodes] == [
+        ((), 2),
+        (("a",), 0),
+        (("b", "c"), 0),
+        (("x",), 2),
+    ]
+
+
 def test_an_edge_that_its_parent_took_over_is_not_called_evicted() -> None:
     tree = tree_of("a b c d")
     _, node = tree.match_prefix(["a", "b"])

@@ -120,10 +120,19 @@ def test_a_column_of_the_hit_rate_is_as_high_as_the_rate() -> None:
     assert marks["rate D"].bottom == pytest.approx(marks["rate"].bottom) and "rate A" not in marks
 
 
+def test_a_request_that_never_ran_keeps_its_place_among_the_hit_rates() -> None:
+    scene = played("longer than the memory").scenes()[1][-1]
+    columns = [mark for mark in scene if isinstance(mark, Rect) and mark.name.startswith("rate")]
+    places = [mark.x for mark in columns if mark.name == "rate"]
+    assert [(mark.name, places.index(mark.x)) for mark in columns if mark.name != "rate"] == [("rate C", 2)]
+    assert len(places) == 3
+
+
 def test_hit_and_computed_parts_of_the_request_are_marked() -> None:
     stage = played("the story")
-    parts = [named(stage.svg(number), "part").get("part") for number in (0, 1, 2, 4)]
-    assert parts == [["not found: 8"], ["computed: 8"], ["hit: 6", "not found: 5"], ["hit: 6", "computed: 5"]]
+    parts = [named(stage.svg(number), "part").get("part") for number in (0, 1, 2, 4, 5)]
+    ran = ["hit: 6", "computed: 5"]
+    assert parts == [["not found: 8"], ["computed: 8"], ["hit: 6", "not found: 5"], ran, ran]
 
 
 def test_slots_are_neither_lost_nor_given_twice() -> None:
@@ -174,6 +183,22 @@ def test_a_tree_that_holds_something_already_is_played_on() -> None:
     tree.insert("a b c d".split(), [3, 1, 4, 2])
     stage = play(tree, ["a b x"], 7)
     assert sorted(stage.free) == [5, 6] and "2 of its 3 tokens are found" in str(stage)
+
+
+def test_a_locked_node_is_called_older_only_if_it_was_used_before_all_that_went() -> None:
+    stage = TreeTheatre(RadixCache(), 6)
+    a, b, c = (PlayedRequest(name, tokens) for name, tokens in zip("ABC", ["a b", "c d", "e f g h"], strict=True))
+    stage.insert(a)
+    stage.finish(a)
+    stage.insert(b)
+    stage.match(c)
+    stage.make_room(c)
+    assert captions(stage).endswith("node 1 with 2 tokens. What is locked is spared.")
+
+
+def test_what_was_lost_in_several_evictions_is_counted_from_the_first() -> None:
+    stage = play(RadixCache(), ["z", "a b c d e", "a b x", "m n o p q", "r s t u v w"], 10)
+    assert stage.acts[-1].title == "The same look-up of B finds 0 tokens; before the eviction, 4"
 
 
 class EvictsTheLocked(RadixCache):
