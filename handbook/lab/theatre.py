@@ -1,8 +1,9 @@
 """A theatre: records what a data structure did, step by step, and plays it in a notebook.
 
 A subclass draws its structure's state as marks (`handbook.lab.draw` that of a block pool, `handbook.lab.tree_theatre`
-that of a radix tree); titles, captions and playing are the same for all. The player is one piece of HTML: a picture, for places that run no scripts, and a script
-that replaces it by the player. It loads nothing, has no ids (a page may hold it twice), and is the same in every run.
+that of a radix tree); titles, captions and playing are the same for all. The player is one piece of HTML: a picture,
+for places that run no scripts, and a script that replaces it by the player. It loads nothing, has no ids (a page may
+hold it twice), and is the same in every run.
 """
 
 from __future__ import annotations
