@@ -43,7 +43,9 @@ for code in codes:
 """
 OPEN = """
 host = Host(os.dup(0), os.dup(1))
-os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+nothing = os.open(os.devnull, os.O_RDONLY)
+os.dup2(nothing, 0)
+os.close(nothing)
 os.dup2(2, 1)
 sys.stdout.reconfigure(line_buffering=True)
 host.send('[0,"value",%s]' % encode(enter(settings)))
