@@ -2,8 +2,8 @@
 
     # verdict: WA | group: chain | diagnosis: no_parent
 
-`right/` holds solutions that must pass, `wrong/` those that must fail, in the group named and with the diagnosis
-named, and `hostile/` those that try to cheat, which run nowhere but in the child process.
+`right/` holds solutions that must pass, `wrong/` those that must fail, in the group and with the diagnosis named.
+Both are trusted code (`hostile` knows those that are not).
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any
 
 from practice.grader.contract import VERDICTS, Problem
 
-KINDS = ("right", "wrong", "hostile")
+KINDS = ("right", "wrong")
 SLOW = ("TLE", "MLE", "OLE")  # verdicts of what must not be played without limits
 
 
 @dataclass(frozen=True)
 class Solution:
-    """A solution in the catalogue; `diagnosis` is a key of the problem's diagnoses."""
+    """A solution in the catalogue: trusted code. `diagnosis` is a key of the problem's diagnoses."""
 
     path: Path
     class_name: str
@@ -37,7 +37,7 @@ class Solution:
         return self.path.read_bytes()
 
     def make(self) -> Callable[..., Any]:
-        """The class, loaded in this process: for what is ours, never for a hostile one."""
+        """The class, loaded in this process."""
         namespace: dict[str, Any] = {"__name__": self.name}
         exec(compile(self.source(), str(self.path), "exec"), namespace)
         made: Callable[..., Any] = namespace[self.class_name]
@@ -68,9 +68,9 @@ def _solution(problem: Problem, path: Path) -> Solution:
 
 
 def metadata(path: Path) -> Mapping[str, str]:
-    """What the first line says, word by word. It may be followed by bytes that are no text."""
-    with path.open("rb") as file:
-        line = file.readline().decode("utf-8", "replace").strip()
+    """What the first line says, by its words."""
+    with path.open(encoding="utf-8") as file:
+        line = file.readline().strip()
     if not line.startswith("# "):
         raise ValueError(f"{path}: the first line must be like '# verdict: WA | group: chain'; it is {line!r}.")
     return {key: value for key, _, value in (part.strip().partition(": ") for part in line[2:].split("|"))}

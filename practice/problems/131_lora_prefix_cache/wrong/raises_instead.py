@@ -30,7 +30,7 @@ class PrefixCache:
             hits.append(self.block_of[key])
         num_new = -(-len(tokens) // self.block_size) - len(hits)
         if num_new > len(self.queue) - sum(self.ref[block] == 0 for block in hits):
-            raise MemoryError("no free blocks")
+            raise RuntimeError("no free blocks")
         for block in hits:
             self.queue.pop(block, None)
             self.ref[block] += 1
