@@ -112,7 +112,7 @@ def _parsed(number: int, line: bytes) -> TraceRequest:
         raise TraceError(f"line {number}: hash_ids must be a list of whole numbers, at least one; got {_short(ids)}.")
     for name, least in (("timestamp", 0), ("input_length", 1), ("output_length", 0)):
         value = raw[name]
-        if not isinstance(value, int | float) or isinstance(value, bool) or value < least or value != int(value):
+        if not isinstance(value, int | float) or isinstance(value, bool) or value < least or value % 1 != 0:
             raise TraceError(f"line {number}: {name} must be a whole number, at least {least}; got {_short(value)}.")
     return TraceRequest(int(raw["timestamp"]), int(raw["input_length"]), int(raw["output_length"]), ids)
 
@@ -134,12 +134,11 @@ def _wrong_size(number: int, wrong: TraceRequest, block_size: int, rest: Iterato
         f"line {number}: {wrong.input_length} tokens fill {needed} blocks of {block_size}, but hash_ids has "
         f"{len(wrong.hash_ids)}. "
     )
-    power = 1 << (least - 1).bit_length()  # the least power of two that is no less
     if least > most:
         return facts + "No block size fits this line and those after it: lengths and ids do not belong together."
-    if power <= most:
-        return facts + f"A block size of {power} would fit."
-    return facts + f"A block size of {least} would fit." if least == most else facts + f"{least} to {most} would fit."
+    power = 1 << (least - 1).bit_length()  # the least power of two that may be it
+    sizes = power if power <= most else least if least == most else f"{least} to {most}"
+    return facts + f"A block size of {sizes} would fit."
 
 
 def _name(parent: int | None) -> str:
