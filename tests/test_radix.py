@@ -94,7 +94,7 @@ class PoolAgainstModel(RuleBasedStateMachine):
         request = self.requests[number % len(self.requests)]
         request["computed"] = min(request["computed"] + num_tokens, len(request["tokens"]))
         table = list(request["table"])
-        request["table"] = self.pool.cache_blocks(request["tokens"], table, request["computed"])
+        request["table"] = self.pool.cache_blocks(request["tokens"], list(table), request["computed"])
         assert request["table"] == self.model.cache_blocks(request["tokens"], table, request["computed"])
 
     @precondition(lambda self: self.requests)
