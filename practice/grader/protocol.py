@@ -16,6 +16,7 @@ from practice.grader.contract import Foreign
 
 MAX_REPLY = 1 << 20  # bytes; parsed, the worst megabyte takes some 30 in memory
 MAX_DEPTH = 20  # of lists in lists: an honest reply stays below, and what handles the values here may recurse
+MAX_TEXT, MAX_FRAMES = 1000, 8  # of what is told of exceptions and of values that are no plain data
 MAX_DIGITS = 1300  # of an int, whose reading takes time in proportion to their square
 
 
@@ -63,7 +64,8 @@ def parse(data: bytes, number: int) -> Value | Raised:
         if kind not in ("error", "memory", "syntax", "missing"):
             raise ValueError("no such kind of reply")
         name, text, frames = rest
-        return Raised(kind, _text(name), _text(text), tuple((_line(line), _text(name)) for line, name in frames))
+        shown = tuple((_line(line), _text(function)) for line, function in frames[-MAX_FRAMES:])
+        return Raised(kind, _text(name), _text(text), shown)
     except (ValueError, TypeError, RecursionError) as error:
         raise Garbled(str(error)) from None
 
@@ -84,7 +86,7 @@ def _restore(pairs: list[tuple[str, Any]]) -> Any:
 def _text(value: Any) -> str:
     if type(value) is not str:
         raise ValueError("text is missing")
-    return value
+    return value[:MAX_TEXT]
 
 
 def _line(value: Any) -> int:

@@ -9,11 +9,12 @@ from types import TracebackType
 from typing import Any
 
 from practice.grader.affinity import one_processor
-from practice.grader.contract import Case, CaseResult, Failure, Limits, Move, Problem
+from practice.grader.contract import Case, CaseResult, Failure, Foreign, Limits, Move, Problem
 from practice.grader.play import same, script
 from practice.grader.process import Child, Stopped
 from practice.grader.protocol import Raised
 
+MAX_KEPT = 100_000  # characters of a wrong answer
 NOT_RUN = "not run, after what earlier cases have used up"
 
 
@@ -118,7 +119,7 @@ class Runner:
                     moves.append(move)
                     got = self._ask("call", move.step.method, move.args, dict(move.kwargs))
                     if not same(expected, got):
-                        failure = Failure("WA", tuple(moves), expected, got)
+                        failure = Failure("WA", tuple(moves), expected, kept(got))
                         break
                     verified += 1
                 if failure is None:
@@ -168,6 +169,12 @@ class Runner:
                 self._died("MLE")  # what filled the memory may still be there
             raise Stopped(*explain(reply, self.source))
         return reply.value
+
+
+def kept(got: Any) -> Any:
+    """A wrong answer as a report keeps it, which may have one for every case."""
+    text = repr(got)
+    return got if len(text) <= MAX_KEPT else Foreign(type(got).__name__, text[:300] + " ...")
 
 
 def explain(raised: Raised, source: str) -> tuple[str, str]:

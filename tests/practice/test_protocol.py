@@ -99,6 +99,12 @@ def test_an_exception_arrives_with_the_learner_s_frames():
     assert parse(b'[3,"error","KeyError","4",[[7,"free"]]]', 3) == Raised("error", "KeyError", "4", ((7, "free"),))
 
 
+def test_what_is_told_of_an_exception_is_cut():
+    reply = parse(b'[3,"error","%s","%s",[%s[7,"free"]]]' % (b"N" * 9999, b"t" * 9999, b'[1,"f"],' * 999), 3)
+    assert isinstance(reply, Raised) and reply.frames[-1] == (7, "free")
+    assert [len(reply.type_name), len(reply.text), len(reply.frames)] == [1000, 1000, 8]
+
+
 @pytest.mark.parametrize(
     "data",
     [

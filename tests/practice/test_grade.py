@@ -1,0 +1,233 @@
+"""From answers to a verdict: on the tiny problem, in real children."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from dataclasses import replace
+
+import pytest
+
+from practice.grader.contract import Case, Foreign, Limits, Report, Step
+from practice.grader.grade import Runner, grade, run_case
+from tests.practice import tiny
+
+EXIT = b"import os\n" + tiny.RIGHT
+TOO_MANY_CALLS = Case("many", {"limit": 9}, tuple(Step(n, "total") for n in range(50)))
+
+
+@pytest.fixture
+def problem(tmp_path):
+    return replace(tiny.problem(tmp_path), limits=Limits(cpu_seconds=0.5))
+
+
+def verdicts(report: Report) -> list[str]:
+    return [case.failure.verdict if case.failure else "AC" for group in report.groups for case in group.cases]
+
+
+def test_a_right_solution_is_accepted_with_every_answer_verified(problem):
+    report = grade(problem, tiny.RIGHT, 0)
+    assert (report.verdict, report.points, report.message) == ("AC", 60, "")
+    cases = [case for group in report.groups for case in group.cases]
+    assert [case.num_verified for case in cases] == [case.num_asked for case in cases] == [3, 3, 42]
+
+
+@pytest.mark.parametrize(
+    ("source", "verdict"),
+    [
+        (tiny.FORGETS_LIMIT, "WA"),
+        (tiny.LIST_FOR_TUPLE, "WA"),
+        (tiny.RAISES, "RTE"),
+        (b"1 / 0", "RTE"),
+        (b"raise SystemExit", "RTE"),
+        (tiny.RIGHT.replace(b"return sum", b"while True: pass\n        return sum"), "TLE"),
+        (tiny.RIGHT.replace(b"return sum", b"bytearray(1 << 40)\n        return sum"), "MLE"),
+        (tiny.RIGHT.replace(b"return sum", b"print('x' * 70_000)\n        return sum"), "OLE"),
+        (b"class Ledger(:", "CE"),
+        (b"class Other: pass", "CE"),
+        (b"\xff", "CE"),
+        (b"#" * 300_000, "CE"),
+        (tiny.STARTER, "UNATTEMPTED"),
+    ],
+)
+def test_each_verdict(problem, source, verdict):
+    report = grade(problem, source, 0, tiny.STARTER)
+    assert report.verdict == verdict
+    assert report.points < 60
+
+
+def test_a_byte_order_mark_is_no_fault(problem):
+    assert grade(problem, b"\xef\xbb\xbf" + tiny.RIGHT, 0).verdict == "AC"
+
+
+def test_all_cases_are_run_after_a_failure_so_that_points_and_pattern_are_whole(problem):
+    report = grade(problem, tiny.FORGETS_LIMIT, 0)
+    assert verdicts(report) == ["AC", "WA", "AC"] and report.points == 40
+    first = report.first_failure
+    assert first and first.case.name == "a full ledger" and (first.num_verified, first.num_asked) == (1, 3)
+    assert first.failure and (first.failure.expected, first.failure.got) == (None, (1, 6))
+    assert len(first.failure.moves) == 2
+
+
+def test_an_exception_is_told_with_the_learner_s_own_lines(problem):
+    report = grade(problem, tiny.RAISES, 0)
+    assert report.first_failure and report.first_failure.failure
+    assert report.first_failure.failure.detail == "  line 13, in drop\n    raise KeyError(ticket)\nKeyError: 0"
+
+
+def test_a_syntax_error_is_told_with_its_line(problem):
+    report = grade(problem, b"class Ledger:\n    def put(self:\n        pass\n", 0)
+    assert report.message.startswith("SyntaxError: ") and report.message.endswith("line 2\n    def put(self:")
+    assert report.groups == ()
+
+
+def test_a_missing_class_is_named(problem):
+    assert "no class Ledger" in grade(problem, b"ledger = 1", 0).message
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        tiny.STARTER.replace(b"class", b"# begun?\n\nclass"),
+        b"import math\n" + tiny.STARTER + b"\n    def helper(self):\n        return 1\n",
+    ],
+)
+def test_a_starter_with_comments_and_helpers_is_still_unattempted(problem, source):
+    report = grade(problem, source, 0, tiny.STARTER)
+    assert (report.verdict, report.message) == ("UNATTEMPTED", "NotImplementedError: 7, step 1: begin")
+
+
+def test_a_solution_that_comes_further_than_the_starter_is_attempted(problem):
+    begun = b"class Ledger:\n    def __init__(self, limit=100):\n        self.limit = limit\n\n"
+    put = b"    def put(self, items, tag=None):\n        raise NotImplementedError('7, step 2: put')\n"
+    report = grade(problem, begun + put, 0, tiny.STARTER)
+    assert report.verdict == "RTE"
+    assert report.first_failure and report.first_failure.failure
+    assert report.first_failure.failure.detail.endswith("NotImplementedError: 7, step 2: put")
+
+
+def test_a_wrong_solution_that_raises_not_implemented_later_is_attempted(problem):
+    assert (
+        grade(problem, tiny.RIGHT.replace(b"del self.held[ticket]", b"raise NotImplementedError"), 0).verdict == "RTE"
+    )
+
+
+def test_the_end_of_the_object_belongs_to_its_own_case(problem):
+    source = EXIT + b"\n    def __del__(self):\n        os._exit(0)\n"
+    report = grade(problem, source, 0)
+    assert verdicts(report) == ["RTE", "RTE", "RTE"]
+    assert [case.num_verified for group in report.groups for case in group.cases] == [3, 3, 42]
+
+
+def test_a_child_that_dies_is_replaced_and_the_other_cases_are_played(problem):
+    dies_when_full = EXIT.replace(b"return None", b"os._exit(1)")
+    assert verdicts(grade(problem, dies_when_full, 0)) == ["AC", "RTE", "AC"]
+
+
+def test_after_a_limit_is_used_up_the_other_cases_are_not_run_and_say_so(problem):
+    loops_when_full = tiny.RIGHT.replace(b"return None", b"while True: pass")
+    report = grade(problem, loops_when_full, 0)
+    assert verdicts(report) == ["AC", "TLE", "TLE"]
+    last = report.groups[-1].cases[0]
+    assert last.failure and "not run" in last.failure.detail and last.num_asked == 42
+
+
+def test_a_solution_that_dies_in_every_case_is_not_started_for_ever(problem):
+    groups = tiny.groups(0)
+    many = replace(groups[0], cases=groups[0].cases * 40)
+    report = grade(replace(problem, groups=lambda seed: [many]), EXIT.replace(b"del self", b"os._exit(0); del self"), 0)
+    details = [case.failure.detail for case in report.groups[0].cases if case.failure]
+    assert len(details) == 40 and sum("not run" in detail for detail in details) == 35
+
+
+def test_what_is_printed_is_in_the_report_and_decides_nothing(problem):
+    report = grade(problem, tiny.RIGHT + "\nprint('AC', 'é')\n".encode(), 0)
+    assert (report.verdict, report.printed) == ("AC", "AC é\n")
+    assert grade(problem, b"print('ACCEPTED')\n" + tiny.FORGETS_LIMIT, 0).verdict == "WA"
+
+
+@pytest.mark.parametrize(
+    "source", [tiny.SEVEN_IS_EIGHT, tiny.RAISES, tiny.RIGHT.replace(b"return None", b"return object()")]
+)
+def test_the_same_submission_gets_the_same_report(problem, source):
+    assert grade(problem, source, 3) == grade(problem, source, 3)
+
+
+def test_progress_is_told_after_each_case(problem):
+    told: list[tuple[int, int]] = []
+    grade(problem, tiny.RIGHT, 0, on_progress=lambda *counts: told.append(counts))
+    assert told == [(1, 3), (2, 3), (3, 3)]
+
+
+@pytest.mark.parametrize("broken", ["groups", "rules", "showcase"])
+def test_an_exception_of_the_judge_s_own_is_no_verdict_on_the_learner(problem, broken):
+    def fail(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("ours")
+
+    report = grade(replace(problem, **{broken: fail}), tiny.RIGHT, 0)
+    assert report.verdict == "IE" and "ZeroDivisionError: ours" in report.message
+
+
+def test_a_machine_that_starts_no_child_is_no_verdict_on_the_learner(problem, monkeypatch):
+    monkeypatch.setattr("sys._base_executable", "/nonexistent")
+    report = grade(problem, tiny.RIGHT, 0)
+    assert report.verdict == "IE" and "could not be started" in report.message
+
+
+def test_the_showcase_is_asked_for_when_accepted_and_only_then(problem):
+    case = Case("shown", {"limit": 50}, (tiny.put(0, 4), tiny.drop(1, 0), Step(2, "total")))
+    shows = replace(problem, showcase=lambda seed: case)
+    assert grade(shows, tiny.RIGHT, 0).showcase == ((0, 4), None, 0)
+    assert grade(shows, tiny.FORGETS_LIMIT, 0).showcase is None
+    assert grade(problem, tiny.RIGHT, 0).showcase is None
+
+
+def test_a_runner_plays_case_after_case_in_one_child(problem):
+    source = tiny.RIGHT + b"\n    played = 0\n\n    def __init__(self, limit):\n        Ledger.played += 1\n"
+    source += b"        self.limit, self.held, self.next = limit - Ledger.played + 1, {}, 0\n"
+    full = problem.groups(0)[1].cases[0]
+    with Runner(problem, source) as runner:
+        assert runner.run(full).failure is None
+        assert runner.run(full).failure is not None, "its state outlives the first case"
+        runner.restart()
+        assert runner.run(full).failure is None, "and not the child"
+    assert run_case(problem, source, full).failure is None
+
+
+def test_a_runner_gives_each_case_the_whole_limits(problem):
+    slow = replace(problem, limits=Limits(cpu_seconds=1, output=600))
+    source = b"import time\n" + tiny.RIGHT.replace(
+        b"return sum",
+        b"print('0123456789')\n        until = time.process_time() + 0.008\n"
+        b"        while time.process_time() < until: pass\n        return sum",
+    )
+    with Runner(slow, source) as runner:
+        for _ in range(3):  # each takes 0.4 s of CPU and prints 550 bytes
+            assert runner.run(TOO_MANY_CALLS).failure is None
+            assert len(runner.printed) == 550
+
+
+def test_a_runner_replaces_a_child_that_has_died(problem):
+    example, full = (group.cases[0] for group in problem.groups(0)[:2])
+    with Runner(problem, EXIT.replace(b"return None", b"os._exit(0)")) as runner:
+        for _ in range(8):
+            died = runner.run(full).failure
+            assert died and died.verdict == "RTE"
+            assert runner.run(example).failure is None
+
+
+def test_grading_leaves_this_process_as_it_was(problem):
+    def state() -> list[object]:
+        children = [path.read_text() for path in Path("/proc/self/task").glob("*/children")]
+        return [Path.cwd(), dict(os.environ), os.sched_getaffinity(0), children]
+
+    before = state()
+    grade(problem, EXIT.replace(b"return None", b"os._exit(0)"), 0)
+    assert state() == before
+
+
+def test_a_huge_wrong_answer_is_not_kept_whole(problem):
+    report = grade(problem, tiny.RIGHT.replace(b"return None", b"return list(range(50_000))"), 0)
+    assert report.first_failure and report.first_failure.failure
+    got = report.first_failure.failure.got
+    assert isinstance(got, Foreign) and got.type_name == "list" and len(got.text) < 400
