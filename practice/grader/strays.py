@@ -27,7 +27,7 @@ def adopt_orphans(adopt: bool) -> bool:
 def end_orphans(token: str) -> int:
     """Kill and reap all children of this process that carry the token, and then theirs; returns how many."""
     ended = 0
-    while found := [pid for pid in _children() if _carries(pid, token)]:
+    while found := [pid for pid in children() if _carries(pid, token)]:
         for pid in found:
             with contextlib.suppress(ProcessLookupError, ChildProcessError):
                 os.kill(pid, signal.SIGKILL)
@@ -36,7 +36,8 @@ def end_orphans(token: str) -> int:
     return ended
 
 
-def _children() -> list[int]:
+def children() -> list[int]:
+    """The processes that this one has started or adopted, also those that have ended and are not yet reaped."""
     return [int(path.name) for path in Path("/proc").glob("[0-9]*") if _parent(path) == os.getpid()]
 
 
