@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from tests.bench import blocks, tree
+from tests.bench import blocks, hit_rate, tree
 from tests.bench.measure import Row, machine
 
-SUBJECTS: dict[str, Callable[[], Iterator[Row]]] = {"blocks": blocks.rows, "tree": tree.rows}
+SUBJECTS: dict[str, Callable[[], Iterator[Row]]] = {"blocks": blocks.rows, "tree": tree.rows, "hit rate": hit_rate.rows}
 OUTPUT = Path(__file__).parents[2] / "build" / "bench.json"
 LINE = "{:<8} {:<38} {:>12} {:>12} {:>9}   {:<16} {}"
 
