@@ -27,6 +27,7 @@ def replace(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
+        os.chmod(name, _mode(path))  # noqa: PTH101
         with open(descriptor, "wb") as file:  # noqa: PTH123
             file.write(content)
             file.flush()
@@ -35,6 +36,15 @@ def replace(path: Path, content: bytes) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def _mode(path: Path) -> int:
+    """That of the file which is replaced; of a new one, what the user's mask leaves of reading and writing."""
+    if path.exists():
+        return path.stat().st_mode & 0o7777
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return 0o666 & ~mask
 
 
 def _keep(path: Path, content: bytes) -> Path:

@@ -25,7 +25,7 @@ Run = Callable[[Case], CaseResult]
 
 def shrink(result: CaseResult, problem: Problem, run: Run, trials: int = TRIALS) -> CaseResult:
     """The smallest case that was found to fail with the same verdict, in the same method; at worst the given one."""
-    if result.failure is None or result.failure.verdict not in SHRINKABLE:
+    if result.failure is None or result.failure.verdict not in SHRINKABLE or not result.failure.moves:
         return result
     search = _Search(_cut(result), problem, run, trials)
     while search.improve():
@@ -107,8 +107,8 @@ def _size(value: Any) -> int:
 
 def _chunks(length: int) -> Iterator[slice]:
     """Parts of a sequence from its end on: halves, quarters, ..., single items."""
-    size = length // 2 or length
-    while size:
+    size = max(length // 2, min(length, 1))
+    while size > 0:
         for stop in range(length, 0, -size):
             yield slice(max(0, stop - size), stop)
         size //= 2

@@ -68,6 +68,16 @@ def test_an_earlier_different_file_is_kept_once(tmp_path: Path) -> None:
     assert path.read_bytes() == b"two"
 
 
+def test_a_file_has_the_mode_of_an_ordinary_one_and_keeps_it(tmp_path: Path) -> None:
+    ordinary, path = tmp_path / "ordinary", tmp_path / "7.py"
+    ordinary.write_bytes(b"")
+    keep.write(path, b"one")
+    assert path.stat().st_mode == ordinary.stat().st_mode
+    path.chmod(0o640)
+    keep.write(path, b"two")
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
 def test_a_crash_while_writing_leaves_the_old_file_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "7.py"
     keep.write(path, b"work of an hour")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from practice.grader.contract import Case, CaseResult, Problem, Result
+from practice.grader.contract import Case, CaseResult, Failure, Problem, Result
 from practice.grader.play import play, script
 from practice.grader.shrink import kind, shrink
 from tests.practice import tiny
@@ -113,6 +113,12 @@ def test_a_candidate_that_reaches_a_limit_ends_the_search(problem: Problem) -> N
 
 def test_what_reached_a_limit_is_not_shrunk(problem: Problem) -> None:
     result = tiny.limit_reached(problem.groups(0)[0].cases[0])
+    assert shrink(result, problem, lambda case: pytest.fail("tried")) is result
+
+
+def test_an_object_that_cannot_be_made_leaves_nothing_to_shrink(problem: Problem) -> None:
+    failure = Failure("RTE", (), None, detail="ValueError: no")
+    result = CaseResult(problem.groups(0)[0].cases[0], 0, 3, failure)
     assert shrink(result, problem, lambda case: pytest.fail("tried")) is result
 
 
