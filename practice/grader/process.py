@@ -11,7 +11,6 @@ import contextlib
 import marshal
 import math
 import os
-import secrets
 import signal
 import subprocess
 import sys
@@ -21,12 +20,13 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from practice.grader import protocol, seccomp, strays
+from practice.grader import job, protocol, seccomp, strays
 from practice.grader.contract import Limits
 from practice.grader.pipes import Closed, Flooded, Overdue, Pipes, PolledPipes, ThreadedPipes
 from practice.grader.protocol import Garbled, Raised, Value
 
 POSIX = os.name == "posix"
+OUT_OF_TIME = "more CPU time than all cases together may take"
 START_SECONDS = 20.0  # for a machine that is busy beyond reason; a start takes some 0.03
 # The child reads its host and the settings from stdin, and runs the host with builtins of its own.
 BOOT = """
@@ -76,14 +76,16 @@ class Child:
         self.cpu_seconds = 0.0  # used; known when it has ended
         self.exit_status: int | None = None  # negative: the signal that killed it
         self._number = 0
-        self._token = secrets.token_hex(8)
+        self._token = strays.new_token()
         self._adopting: bool | None = None  # what to restore
+        self._job: Any = None
         with contextlib.ExitStack() as undo:
             self._folder = tempfile.TemporaryDirectory(prefix="judge-", ignore_cleanup_errors=True)
             undo.callback(self._folder.cleanup)
             self._process = self._spawn()
             self.pid = self._process.pid
             undo.callback(self.end)
+            self._job = job.confine(getattr(self._process, "_handle", 0), limits.memory, self.cpu_limit)
             self._pipes = self._connect(threaded)
             settings = cage(self.pid, limits.memory, self.cpu_limit, without)
             try:
@@ -178,6 +180,8 @@ class Child:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     kill(self.pid, signal.SIGKILL)
         else:
+            ended, self._job = self._job, None
+            job.close(ended)
             with contextlib.suppress(OSError):
                 self._process.kill()
 
@@ -194,11 +198,13 @@ class Child:
 
     def _how_it_ended(self) -> tuple[str, str]:
         assert self.exit_status is not None
+        if not POSIX and self.exit_status == job.OUT_OF_TIME:
+            return "TLE", OUT_OF_TIME
         if self.exit_status >= 0:
             return "RTE", f"the process ended itself with exit status {self.exit_status}, as os._exit does"
         name = signal.Signals(-self.exit_status).name
         if name == "SIGXCPU" or (name == "SIGKILL" and self.cpu_seconds > self.cpu_limit):
-            return "TLE", "more CPU time than all cases together may take"
+            return "TLE", OUT_OF_TIME
         hints = {"SIGSEGV": ", as after too deep a recursion", "SIGKILL": ", or let go of the judge's pipes"}
         return "RTE", f"the process was killed by {name}{hints.get(name, '')}"
 

@@ -136,7 +136,7 @@ class Runner:
 
     def _start(self) -> Child:
         if self._broken is not None:
-            raise self._broken
+            raise Stopped(self._broken.verdict, self._broken.detail)
         if self._child is None:
             budget = self._budget
             if budget.exhausted:

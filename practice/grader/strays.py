@@ -14,6 +14,10 @@ from pathlib import Path
 SET_SUBREAPER, GET_SUBREAPER = 36, 37
 
 
+def new_token() -> str:
+    return os.urandom(8).hex()
+
+
 def adopt_orphans(adopt: bool) -> bool:
     """Whether orphans of this process' children become its own children, from now on; returns what it was before."""
     import ctypes

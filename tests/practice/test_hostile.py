@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from practice.grader import strays
 from practice.grader.contract import Problem
 from practice.grader.grade import grade
 from practice.grader.hostile import Hostile, hostile
@@ -45,7 +46,7 @@ def surroundings(tmp_path, monkeypatch):
     os.utime(marker, ns=(10**18, 10**18))
     os.utime(tmp_path, ns=(10**18, 10**18))
     before, shared = marker.stat(), set(Path("/dev/shm").iterdir())
-    monkeypatch.setattr("secrets.token_hex", lambda size: token)
+    monkeypatch.setattr(strays, "new_token", lambda: token)
     yield token
     assert [path.name for path in tmp_path.iterdir()] == ["marker"]
     assert marker.read_text() == "as it was"
