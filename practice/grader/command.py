@@ -49,7 +49,7 @@ VERBS = {
     "all": Verb(verbs.grade_everything, options=("--seed",)),
     "next": Verb(verbs.grade_next, options=("--seed",)),
     "grade": Verb(grade_class, "takes_number_dir", 2, 2, ("--seed",)),
-    "verify": Verb(verbs.verify, options=("--seed",)),
+    "verify": Verb(verbs.verify, "takes_perhaps_number", 0, 1, ("--seed",)),
     "doctor": Verb(verbs.doctor),
 }
 

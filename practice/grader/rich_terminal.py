@@ -6,7 +6,6 @@ from typing import TextIO
 
 from rich.columns import Columns
 from rich.console import Console, RenderableType
-from rich.padding import Padding
 from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
@@ -34,8 +33,10 @@ def _renderable(block: Block) -> RenderableType:
     if isinstance(block, Line):
         return Text.assemble(*map(_text, block.pieces))
     if isinstance(block, Code):
-        code = Syntax("\n".join(map(text_of, block.lines)), "python", theme="ansi_dark", background_color="default")
-        return Padding(code, (0, 0, 0, 4))
+        rows = (("  > " if index == block.marked else "    ") + text_of(row) for index, row in enumerate(block.lines))
+        code = Syntax("", "python", theme="ansi_dark", background_color="default").highlight("\n".join(rows))
+        code.rstrip()  # a text, since a `Syntax` would be cut at the window's edge, and a command must stay whole
+        return code
     if isinstance(block, Beside):
         return Columns([_table(block.left), _table(block.right)], padding=(0, 4))
     return _table(block)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from practice.grader import materials
 from practice.grader.bar import Bar
-from practice.grader.calls import CaseError, read
-from practice.grader.contract import Case, Problem
+from practice.grader.calls import CaseError, calls, read
+from practice.grader.contract import Case, CaseResult, Problem, Step
 from practice.grader.explain import Explained
 from practice.grader.page import Block, Code, Grid, Heading, Piece, Toned, line
 from practice.grader.problems import folders, load
@@ -187,5 +187,30 @@ def doctor(request: Request) -> Answer:
     return Answer([Heading(words("doctor_title")), Grid(columns, rows)], {"findings": content})
 
 
-def verify(request: Request) -> Answer:
-    raise NotImplementedError
+def verify(request: Request, given: str | None = None) -> Answer:
+    from practice.grader.verify import verify as check  # the author's: a learner need not wait for it
+
+    problems = [load(number) for number in folders()] if given is None else [request.problem(given)]
+    blocks: list[Block] = []
+    entries, faults = [], []
+    for problem in problems:
+        with Bar() as bar:
+            found = check(problem, request.seed, bar)
+        columns, rows = found.table()
+        blocks += [Heading(f"{problem.number} {problem.title[request.words.language]}"), Grid(columns, tuple(rows))]
+        faults += found.faults
+        for each in found.checked:
+            differs = each.differs
+            sequence = calls(problem, differs.case.parameters, _made(differs), widest=24) if differs else None
+            entries.append(
+                {"problem": problem.number, "name": each.name, "verdict": each.verdict, "failed": each.failed}
+                | {"diagnosis": each.diagnosis, "fault": each.fault, "differs": sequence}
+            )
+    done = request.words("verified", count=len(entries))
+    blocks += [line(Toned(fault, "bad")) for fault in faults] or [line(Toned(done, "good"))]
+    return Answer(blocks, {"solutions": entries, "faults": faults, "seed": request.seed}, FAULT if faults else PASSED)
+
+
+def _made(result: CaseResult) -> list[Step]:
+    """The steps that were made, up to the one on which the solution differs."""
+    return [move.step for move in result.failure.moves] if result.failure else []

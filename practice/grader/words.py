@@ -136,6 +136,8 @@ WORDS: dict[str, tuple[str, str]] = {
     "inactive": ("NOT active", "没有生效"),
     "finding": ("what the attempt met", "尝试的结果"),
     "doctor_title": ("What keeps a submission inside its box on this machine", "这台机器上有什么把答案关在沙箱里"),
+    # verify
+    "verified": ("All {count} solutions got the verdict they should.", "{count} 份答案都得到了应有的判定。"),
     # usage
     "usage": (
         """\
@@ -152,7 +154,7 @@ Grades your solutions of the course's problems.
     {command} all                grade everything
     {command} next               grade the first problem not yet passed
     {command} grade 131 DIR      grade every .py and .ipynb of a class
-    {command} verify             check the problems themselves
+    {command} verify [131]       check the problems themselves
     {command} doctor             what isolates a submission on this machine
 
 Options
@@ -177,7 +179,7 @@ The exit status is 0 for a pass, 1 for any other verdict, 2 for a wrong command,
     {command} all                全部判分
     {command} next               判第一道还没通过的题
     {command} grade 131 DIR      给全班的 .py 和 .ipynb 判分
-    {command} verify             检查题目本身
+    {command} verify [131]       检查题目本身
     {command} doctor             这台机器上有哪些隔离生效
 
 选项
@@ -193,6 +195,7 @@ The exit status is 0 for a pass, 1 for any other verdict, 2 for a wrong command,
     "bad_word": ("“{given}” is no problem and no command.", "“{given}” 既不是题号，也不是命令。"),
     "bad_count": ("{verb} takes {takes}; {count} given.", "{verb} 后面应当是{takes}，这里给了 {count} 个。"),
     "takes_nothing": ("nothing more", "空的"),
+    "takes_perhaps_number": ("nothing, or the number of a problem", "空的，或者一个题号"),
     "takes_number": ("the number of a problem", "一个题号"),
     "takes_number_file": ("the number of a problem and perhaps a file", "一个题号，还可以加一个文件"),
     "takes_number_hint": ("the number of a problem and perhaps the number of a hint", "一个题号，还可以加提示的序号"),
