@@ -24,8 +24,10 @@ def enter(settings: dict[str, Any]) -> list[str]:
     """Apply the settings for good; return the names of what is active."""
     active = [*limit(settings["limits"])]
     if sys.platform == "linux":
-        import ctypes
-
+        try:
+            import ctypes
+        except ImportError:  # a Python that was built without it
+            return active
         libc = ctypes.CDLL(None, use_errno=True)
         if libc.prctl(NO_NEW_PRIVS, 1, 0, 0, 0) == 0:
             drop_capabilities(libc)
