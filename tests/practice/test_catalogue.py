@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from practice.grader.catalogue import catalogued, solutions
+from practice.grader.contract import Problem
 from practice.grader.problems import load
 
 
@@ -16,7 +17,7 @@ def problem(tmp_path):
     return replace(load(131), folder=tmp_path)
 
 
-def write(problem, text: str, name: str = "one") -> None:
+def write(problem: Problem, text: str, name: str = "one") -> None:
     (problem.folder / "wrong" / f"{name}.py").write_text(text)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -23,7 +24,7 @@ def problem(tmp_path, monkeypatch):
     return replace(real, folder=tmp_path, groups=lambda seed: real.groups(seed)[:3])
 
 
-def rewrite(path, old: str, new: str) -> None:
+def rewrite(path: Path, old: str, new: str) -> None:
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new))
@@ -46,7 +47,7 @@ def test_a_sound_problem_has_no_faults_and_its_table_shows_who_fails_where(probl
 
 def test_for_a_wrong_solution_there_is_a_sequence_on_which_it_differs(problem):
     (wrong,) = (each for each in verify(problem, 0).checked if each.name == "wrong/no_parent")
-    failure = wrong.differs.failure
+    assert wrong.differs is not None and (failure := wrong.differs.failure) is not None
     assert failure.verdict == "WA" and failure.expected != failure.got and len(failure.moves) == 2
 
 
