@@ -49,11 +49,13 @@ class RadixBlockPool(CachingBlockPool):
 
     def _pages(self, token_ids: Sequence[int], first: int, last: int) -> list[Hashable]:
         """Pages first to last - 1 as keys of the tree."""
-        tokens = token_ids[first * self.block_size : last * self.block_size]
-        return list(tokens if self.block_size == 1 else zip(*[iter(tokens)] * self.block_size, strict=True))
+        if self.block_size == 1:
+            return list(token_ids[first:last])
+        starts = range(first * self.block_size, last * self.block_size, self.block_size)
+        return [tuple(token_ids[start : start + self.block_size]) for start in starts]
 
     def touch(self, blocks: Sequence[int]) -> None:
-        """Lock a cached prefix, the blocks that `lookup` found; ValueError if it was evicted since."""
+        """Lock a cached prefix, the blocks that `lookup` found; ValueError if these blocks are no longer one."""
         for block in blocks:
             self._check_exists(block)
         if not blocks:
@@ -115,8 +117,9 @@ class RadixBlockPool(CachingBlockPool):
     ) -> list[int]:
         """Register the full blocks among the first num_computed tokens; returns the block ids to use from now on.
 
-        Where the tree has a prefix already, the table gets the tree's blocks, and its own are free when this returns.
-        Only blocks that were not registered yet are looked at, so one more token costs the same at any length.
+        Where the tree has a prefix already, the returned table has the tree's blocks, and its own are free from now on.
+        Only blocks that were not registered yet are looked at: one more token costs the same at any length (but for the
+        copy of the table where blocks are exchanged).
         """
         num_full = num_computed // self.block_size
         if not 0 <= num_computed <= len(token_ids) or len(block_ids) < num_full:
@@ -124,23 +127,28 @@ class RadixBlockPool(CachingBlockPool):
         num_cached = self._num_cached(block_ids, num_full)
         if num_cached == num_full:
             return block_ids
-        key, blocks = self._pages(token_ids, num_cached, num_full), list(block_ids[num_cached:num_full])
+        blocks = block_ids[num_cached:num_full]
         if any(self.ref_cnt[block] == 0 for block in blocks) or len(set(blocks)) < len(blocks):
             raise ValueError(f"blocks {blocks} must be different ones that the request holds; allocate them first.")
         held = self._end(token_ids, block_ids, num_cached) if num_cached else None
+        # 1. From where the table's lock is, follow what the tree has already.
+        key = self._pages(token_ids, num_cached, num_full)
         node, length, num_present = self.tree.find(key, held)
         node = self._split(node, length)
-        if num_present > 0:
-            block_ids = list(block_ids)
-            block_ids[num_cached : num_cached + num_present] = self.tree.slots(node, held)
+        present = self.tree.slots(node, held)
+        # 2. Grow a leaf for the rest.
         if num_present < len(key):
             node = self.tree.add(node, key[num_present:], blocks[num_present:])
             self._lie_in(node, node.value)
+        # 3. Move the lock to the new end.
         self.tree.inc_lock_ref(node)
         if held:
             self.tree.dec_lock_ref(held)
             self._lie_in(held, self.tree.join(held))  # requests side by side would leave a chain of short edges
-        for block in block_ids[num_cached : num_cached + num_present]:
+        # 4. Where the tree had blocks, a new table has them, and those computed beside them are free.
+        if present:
+            block_ids = [*block_ids[:num_cached], *present, *block_ids[num_cached + num_present :]]
+        for block in present:
             self.ref_cnt[block] += 1
         BlockPool.free(self, blocks[:num_present])
         return block_ids

@@ -87,7 +87,8 @@ class RadixCache:
     def split(self, node: Node, length: int) -> Node:
         """The node that ends after `length` tokens of node's edge: node itself, or a new one cut off above it.
 
-        `node` stays the lower part: who locked it holds all that it held, and the new part inherits the count.
+        `node` stays the lower part: who locked it holds all that it held, and the new part inherits the count. A split
+        is no use: until the caller renews or locks the upper part, it stands behind its parent.
         """
         if length == len(node.key):
             return node

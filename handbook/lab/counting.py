@@ -70,3 +70,17 @@ def lines(call: Callable[..., object], *arguments: Any) -> int:
     finally:
         sys.settrace(before)
     return count
+
+
+class Copied(list[Any]):
+    """A list that counts the tokens which are copied out of it, and the slices that were taken."""
+
+    num_tokens = num_slices = 0
+
+    def __getitem__(self, index: Any) -> Any:
+        part = list.__getitem__(self, index)
+        if isinstance(index, slice):
+            Copied.num_tokens += len(part)
+            Copied.num_slices += 1
+            part = Copied(part)
+        return part
