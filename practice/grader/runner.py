@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 from dataclasses import dataclass, replace
@@ -126,6 +127,9 @@ class Runner:
                     self._ask("drop")
         except Stopped as stopped:
             failure = Failure(stopped.verdict, tuple(moves), expected, detail=stopped.detail)
+        if failure is not None and self._child is not None:
+            with contextlib.suppress(Stopped):
+                self._ask("drop")  # now, so that its end does not fall into the next case
         return CaseResult(case, verified, len(moves) + sum(1 for _ in pairs), failure)
 
     def _died(self, verdict: str) -> None:

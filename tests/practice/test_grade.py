@@ -120,6 +120,14 @@ def test_the_end_of_the_object_belongs_to_its_own_case(problem):
     assert [case.num_verified for group in report.groups for case in group.cases] == [3, 3, 42]
 
 
+def test_the_end_of_an_object_that_failed_does_not_fall_into_the_next_case(problem):
+    source = (
+        EXIT.replace(b"> self.limit", b"> 10 ** 9")
+        + b"\n    def __del__(self):\n        self.limit == 5 and os._exit(0)\n"
+    )
+    assert verdicts(grade(problem, source, 0)) == ["AC", "WA", "AC"]
+
+
 def test_a_child_that_dies_is_replaced_and_the_other_cases_are_played(problem):
     dies_when_full = EXIT.replace(b"return None", b"os._exit(1)")
     assert verdicts(grade(problem, dies_when_full, 0)) == ["AC", "RTE", "AC"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -97,6 +98,16 @@ def test_a_value_that_contains_itself_arrives_as_a_description():
 
 def test_an_exception_arrives_with_the_learner_s_frames():
     assert parse(b'[3,"error","KeyError","4",[[7,"free"]]]', 3) == Raised("error", "KeyError", "4", ((7, "free"),))
+
+
+def test_a_long_int_is_refused_also_where_python_sets_no_limit():
+    before = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(0)
+    try:
+        with pytest.raises(Garbled):
+            parse(b'[1,"value",%s]' % (b"9" * 5000), 1)
+    finally:
+        sys.set_int_max_str_digits(before)
 
 
 def test_what_is_told_of_an_exception_is_cut():
