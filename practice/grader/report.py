@@ -13,6 +13,7 @@ from practice.grader.story import UNSAFE, Story
 from practice.grader.words import Words
 
 MOST_CALLS = 12  # lines of a story that are shown
+MOST_LINES, LONGEST_LINE = 20, 200  # lines and characters of what came from the learner's code
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ def page(explained: Explained, words: Words, asked: Asked) -> list[Block]:
     report, story = explained.report, explained.story
     blocks: list[Block] = [_headline(report, words)]
     if report.message:
-        blocks.append(Code(tuple(report.message.rstrip().split("\n"))))
+        blocks.append(_excerpt(report.message, words))
     if any(result.group.points for result in report.groups):
         blocks.append(_groups(report, words))
     if report.showcase is not None and (lines := _showcase(report, words)):
@@ -46,7 +47,7 @@ def page(explained: Explained, words: Words, asked: Asked) -> list[Block]:
     if story is not None:
         blocks += _story(story, words)
     if report.printed:
-        blocks += [Heading(words("printed")), Code(tuple(report.printed.rstrip("\n").split("\n")))]
+        blocks += [Heading(words("printed")), _excerpt(report.printed, words)]
     if explained.diagnosis is not None:
         sentence = explained.diagnosis.sentence[words.language]
         link = explained.diagnosis.link[words.language]
@@ -105,10 +106,21 @@ def _story(story: Story, words: Words) -> Iterator[Block]:
         yield line(words("story_types", expected=story.types[0], got=story.types[1]))
     if story.detail:
         yield line(words("story_detail"))
-        yield Code(tuple(story.detail.rstrip().split("\n")))
+        yield _excerpt(story.detail, words)
     if story.after:
         yield Heading(words("state"))
         yield from _state(story, words)
+
+
+def _excerpt(text: str, words: Words) -> Code:
+    """The text, or of a long one its first and last lines."""
+    lines = [
+        each if len(each) <= LONGEST_LINE else each[:LONGEST_LINE] + " ..." for each in text.rstrip("\n").split("\n")
+    ]
+    if len(lines) > MOST_LINES:
+        half = MOST_LINES // 2
+        lines[half:-half] = [words("lines_cut", count=len(lines) - 2 * half)]
+    return Code(tuple(lines))
 
 
 def _cut(calls: tuple[str, ...], words: Words) -> tuple[str, ...]:

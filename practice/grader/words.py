@@ -46,6 +46,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "state": ("The rules' own state, not your object's", "规则自己的状态（不是你的对象的）"),
     "story_detail": ("What happened:", "发生了什么："),
     "diagnosis_link": ("It is explained in ", "讲解见 "),
+    "lines_cut": ("... {count} lines ...", "……{count} 行……"),
     "printed": ("Your code printed", "你的代码打印了"),
     "replay": ("To play this again", "重放这一段"),
     "replay_note": (

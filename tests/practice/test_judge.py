@@ -13,9 +13,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from practice.grader import command, request, verbs
+from practice.grader import command, materials, request, verbs
 from practice.grader.contract import Report
 from practice.grader.learner import Learner
+from practice.grader.problems import folders, load
 from practice.grader.report import Asked
 from practice.grader.words import Words
 from tests.practice import tiny
@@ -242,6 +243,46 @@ def test_what_a_solution_prints_cannot_steer_the_terminal(judge: Run, monkeypatc
     monkeypatch.setattr("practice.grader.learner.grade", grade)
     solve(tiny.RIGHT)
     assert r"a\x1b[31mred\ud800\u202ereversed\r" in judge("7")[1]
+
+
+REFERENCE = next((ROOT / "practice" / "problems").glob("131_*")) / "reference.py"
+
+
+def in_a_shell(command: str, folder: Path) -> subprocess.CompletedProcess:
+    environment = {**os.environ, "PRACTICE_SOLUTIONS": str(folder / "solutions")}
+    return subprocess.run(command, shell=True, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_the_printed_command_typed_into_a_shell_replays_the_story(tmp_path: Path) -> None:
+    source = REFERENCE.read_text(encoding="utf-8")
+    (tmp_path / "my file.py").write_text(source.replace("repr(lora_id)", "repr(None)"), encoding="utf-8")
+    judge = f"{sys.executable} practice/judge.py 131 '{tmp_path}/my file.py' --lang en"
+    first, second = in_a_shell(judge, tmp_path), in_a_shell(judge, tmp_path)
+    assert (first.returncode, first.stderr) == (1, "")
+    assert first.stdout == second.stdout, "another process gives the same report, byte for byte"
+    assert "the adapter is not in the key" in first.stdout
+    replay = next(row.strip() for row in first.stdout.split("\n") if "--case" in row)
+    python, _, rest = replay.partition(" ")
+    again = in_a_shell(f"{Path(sys.executable).parent / python} {rest} --lang en", tmp_path)
+    assert again.returncode == 1
+    calls = [row for row in first.stdout.split("\n") if row.startswith(("    cache", "  > cache", "  expected"))]
+    assert len(calls) >= 3
+    for row in calls:
+        assert row in again.stdout
+
+
+def test_the_reference_is_accepted(tmp_path: Path) -> None:
+    done = in_a_shell(f"{sys.executable} practice/judge.py 131 {REFERENCE} --json", tmp_path)
+    assert (done.returncode, json.loads(done.stdout)["verdict"]) == (0, "AC")
+
+
+def test_every_problem_has_its_texts_in_both_languages() -> None:
+    for number in folders():
+        problem = load(number)
+        for language in ("en", "zh"):
+            assert materials.statement(problem, language)
+            assert len(materials.hints(problem, language)) == 3
+            assert all(materials.hints(problem, language))
 
 
 def test_it_runs_from_any_folder_with_nothing_installed(tmp_path: Path) -> None:

@@ -61,6 +61,17 @@ def test_a_foreign_seed_is_part_of_a_replay_by_name(problem: Problem) -> None:
     assert replay(whole, Asked()) == "python practice/judge.py 7 --seed 5"
 
 
+def test_a_flood_of_output_is_cut_for_people_and_whole_for_programs(problem: Problem) -> None:
+    found = explained(problem, tiny.KEEPS_DROPPED)
+    found.report.printed = "first\n" + "x" * 50_000 + "\n" + "line\n" * 5_000 + "last"
+    text = plain(page(found, Words("en"), Asked()))
+    assert len(text) < 3_000
+    assert "first" in text
+    assert "... 4983 lines ..." in text
+    assert "last" in text
+    assert data(found, Words("en"), Asked())["printed"] == found.report.printed
+
+
 def test_chinese_and_latin_columns_line_up() -> None:
     grid = Grid(("考查", "points"), (("题目里的例子", "5/5"), ("abc", Toned("10/10", "bad"))), numbers=(1,))
     rows = plain([grid]).rstrip("\n").split("\n")
