@@ -9,15 +9,16 @@ Each replay is one task of joblib, so the backend is joblib's business. On a clu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
 
 from joblib import Parallel, delayed
 
 from handbook.eviction import Policy, replay
 
-Requests = Sequence[Sequence[Hashable]]
+Requests = Sequence[list[Any]]
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,7 @@ def coarser(trace: Trace, block_size: int) -> Trace:
     factor, rest = divmod(block_size, trace.block_size)
     if factor < 1 or rest:
         raise ValueError(f"blocks of {trace.block_size} tokens cannot be put together to blocks of {block_size}.")
-    requests = [
-        [*blocks[factor - 1 :: factor], *blocks[len(blocks) - 1 :][: len(blocks) % factor]] for blocks in trace.requests
-    ]
+    requests = [blocks[factor - 1 :: factor] + blocks[-1:] * (len(blocks) % factor > 0) for blocks in trace.requests]
     return Trace(requests, block_size)
 
 

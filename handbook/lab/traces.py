@@ -131,8 +131,8 @@ def _wrong_size(number: int, wrong: TraceRequest, block_size: int, rest: Iterato
         pass  # of the lines before it enough is known
     needed = -(-wrong.input_length // block_size)
     facts = (
-        f"line {number}: {wrong.input_length} tokens fill {needed} blocks of {block_size}, but hash_ids has "
-        f"{len(wrong.hash_ids)}. "
+        f"line {number}: for {wrong.input_length} tokens in blocks of {block_size}, hash_ids should have length "
+        f"{needed}, but it has {len(wrong.hash_ids)}. "
     )
     if least > most:
         return facts + "No block size fits this line and those after it: lengths and ids do not belong together."

@@ -118,14 +118,19 @@ def test_damaged_gzip_data_are_an_error(path):
 @pytest.mark.parametrize("wrong", [2, 8, 63, 65, 511, 1024])
 def test_a_wrong_block_size_is_told_which_one_would_fit(path, wrong):
     traces.write(path, generate(400, 64, traffic=Traffic(user_length=2000)))
-    with pytest.raises(TraceError, match=rf"blocks of {wrong}, but hash_ids has \d+\. A block size of 64 would fit\."):
+    with pytest.raises(
+        TraceError, match=rf"blocks of {wrong}, hash_ids .* but it has \d+\. A block size of 64 would fit\."
+    ):
         traces.load(path, wrong)
 
 
 @pytest.mark.parametrize(
     ("lengths", "reason"),
     [
-        ([(10, 2)], "line 1: 10 tokens fill 1 blocks of 16, but hash_ids has 2. A block size of 8 would fit"),
+        (
+            [(10, 2)],
+            "line 1: for 10 tokens in blocks of 16, hash_ids should have length 1, but it has 2. A block size of 8",
+        ),
         ([(13, 2)], "A block size of 8 would fit"),  # of 7 to 12 that is the power of two
         ([(6, 2), (10, 2)], "A block size of 5 would fit"),
         ([(12, 2), (18, 2)], "A block size of 9 to 11 would fit"),
