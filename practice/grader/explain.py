@@ -26,7 +26,7 @@ class Explained:
 def explain(report: Report, source: bytes, diagnostician: Diagnostician, as_it_is: bool = False) -> Explained:
     """`as_it_is`: the case is the learner's own choice, and is told without being shrunk."""
     result = report.first_failure
-    if result is None or result.failure is None:
+    if result is None or result.failure is None or report.verdict == "UNATTEMPTED":
         return Explained(report)
     small, alone = (result, True) if as_it_is else smallest(result, report.problem, source)
     story = tell(small, report.problem, result)

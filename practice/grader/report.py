@@ -40,10 +40,10 @@ def page(explained: Explained, words: Words, asked: Asked) -> list[Block]:
     blocks: list[Block] = [_headline(report, words)]
     if report.message:
         blocks.append(_excerpt(report.message, words))
-    if any(result.group.points for result in report.groups):
+    if total(report) and report.verdict != "UNATTEMPTED":
         blocks.append(_groups(report, words))
     if report.showcase is not None and (lines := _showcase(report, words)):
-        blocks += [Heading(words("showcase")), *map(line, lines)]
+        blocks += [Heading(words("showcase")), Code(tuple(lines))]
     if story is not None:
         blocks += _story(story, words)
     if report.printed:

@@ -70,11 +70,13 @@ def test_large_numbers_become_small_ones_where_they_do_not_matter(problem: Probl
     assert max(item for step in small.case.steps for item in step.args[0]) == 7
 
 
-def test_whether_none_was_due_stays_as_it_was(problem: Problem) -> None:
-    small = smallest(problem, tiny.FORGETS_LIMIT)
-    assert small.failure is not None
-    assert small.failure.expected is None
-    assert small.failure.got is not None
+def test_a_wrong_value_is_another_kind_of_failure_than_a_wrong_none() -> None:
+    case = Case("c", {}, (tiny.put(0, 1),))
+    moves = (next(script(case, tiny.Rules))[0],)
+    pairs = [((0, 1), (0, 2)), ((0, 1), None), (None, (0, 1))]
+    kinds = {kind(CaseResult(case, 0, 1, Failure("WA", moves, expected, got))) for expected, got in pairs}
+    assert len(kinds) == 3
+    assert kind(CaseResult(case, 0, 1, Failure("WA", moves, (5, 5), (6, 6)))) in kinds
 
 
 def test_the_number_of_trials_is_bounded(problem: Problem) -> None:

@@ -92,5 +92,10 @@ def test_a_failure_that_is_its_own_is_seen_in_a_fresh_child(problem: Problem) ->
     assert tiny.Runner(problem, tiny.KEEPS_DROPPED).run(small.case).failure == small.failure
 
 
+def test_the_starter_needs_no_explanation(problem: Problem) -> None:
+    report = replace(tiny.grade(problem, tiny.RAISES, 0), verdict="UNATTEMPTED")
+    assert explain(report, tiny.RAISES, Diagnostician(problem, ())) == Explained(report)
+
+
 def test_a_pass_needs_no_explanation(problem: Problem) -> None:
     assert explained(problem, tiny.RIGHT).story is None
