@@ -94,6 +94,12 @@ def test_what_was_printed_before_the_end_is_kept(child):
     assert child.printed == b"last words\n"
 
 
+def test_a_line_that_was_begun_in_an_earlier_call_is_kept(child):
+    do(child, "print('begun', end='')")
+    stopped(child, "os._exit(3)")
+    assert child.printed == b"begun"
+
+
 def test_an_exception_comes_with_its_lines(child):
     reply = do(child, "1 / 0")
     assert isinstance(reply, Raised)
