@@ -115,7 +115,7 @@ def _chunks(length: int) -> Iterator[slice]:
 
 
 def _fewer_steps(case: Case) -> Iterator[Case]:
-    """The last step stays: it is the one that goes wrong. Playing leaves out what uses the result of one that is gone."""
+    """The last step stays: it went wrong. Playing leaves out what takes the result of one that is gone."""
     for part in _chunks(len(case.steps) - 1):
         yield replace(case, steps=case.steps[: part.start] + case.steps[part.stop :])
 

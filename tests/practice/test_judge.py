@@ -15,9 +15,11 @@ import pytest
 
 from practice.grader import command, materials, request, verbs
 from practice.grader.contract import Report
+from practice.grader.doctor import Finding
 from practice.grader.learner import Learner
 from practice.grader.problems import folders, load
 from practice.grader.report import Asked
+from practice.grader.verify import Checked, Verification
 from practice.grader.words import Words
 from tests.practice import tiny
 
@@ -222,6 +224,29 @@ def test_watch_answers_at_every_save_and_ends_at_ctrl_c(tmp_path: Path, monkeypa
 
 def test_watching_has_no_json(judge: Run) -> None:
     assert judge("watch", "7", "--json")[0] == 2
+
+
+def test_doctor_tells_what_is_active_and_what_is_not(judge: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    findings = [Finding("no network", True, "refused"), Finding("no files", False, "it was written")]
+    monkeypatch.setattr("practice.grader.doctor.doctor", lambda: findings)
+    rows = judge("doctor")[1].split("\n")
+    assert any("no network" in row and " active" in row and "NOT" not in row for row in rows)
+    assert any("no files" in row and "NOT active" in row for row in rows)
+    assert json.loads(judge("doctor", "--json")[1])["findings"][1]["active"] is False
+
+
+@pytest.mark.parametrize(("fault", "status"), [("", 0), ("it passes", 3)])
+def test_verify_shows_where_each_wrong_solution_differs(
+    judge: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fault: str, status: int
+) -> None:
+    problem = tiny.problem(tmp_path)
+    wrong = Checked("wrong/a", "WA", ("limit",), None, fault, tiny.failed(problem, tiny.FORGETS_LIMIT))
+    verification = Verification(problem, 0, (wrong,))
+    monkeypatch.setattr("practice.grader.verify.verify", lambda *_: verification)
+    assert judge("verify")[0] == status
+    content = json.loads(judge("verify", "7", "--json")[1])
+    assert content["solutions"][0]["differs"] == ["ledger = Ledger(limit=5)", "ledger.put([3])", "ledger.put([3])"]
+    assert content["faults"] == ([f"7 wrong/a: {fault}"] if fault else [])
 
 
 def test_the_judges_own_fault_is_status_3(judge: Run, monkeypatch: pytest.MonkeyPatch) -> None:
