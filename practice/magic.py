@@ -49,4 +49,4 @@ def define(shell: InteractiveShell, cell: str) -> None:
     seen before that it comes to an end: a cell that hangs or ends the process is never run here.
     """
     name = shell.compile.cache(cell, shell.execution_count)  # so that a traceback can show the lines
-    exec(compile(cell, name, "exec"), shell.user_ns)
+    exec(compile(cell, name, "exec", dont_inherit=True), shell.user_ns)  # this file's future is not the cell's

@@ -72,6 +72,11 @@ def test_the_class_is_defined_in_the_notebook(shell: InteractiveShell) -> None:
     assert "math" in shell.user_ns
 
 
+def test_the_cell_runs_as_it_was_typed(shell: InteractiveShell) -> None:
+    judge(shell, tiny.KEEPS_DROPPED.replace(b"limit=100", b"limit: int = 100"))
+    assert shell.user_ns["Ledger"].__init__.__annotations__ == {"limit": int}
+
+
 def test_a_cell_that_never_answered_is_not_run_in_the_kernel(
     shell: InteractiveShell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
