@@ -11,7 +11,7 @@ def places():
     yield from (Path(path) for path in sys.path)
     yield from (Path(value) for value in os.environ.values() if "/" in value)
     yield from (Path(f"/proc/{process}/cwd") for process in ("self", os.getppid()))
-    yield from map(Path, ("/", ".", "..", "~", "/home", "/root", "/tmp", "/work", "/workspace", "/content", "/src"))
+    yield from map(Path, ("/", ".", "..", "~", "/home", "/root", "/content", "/src"))
 
 
 def sources():
