@@ -143,6 +143,14 @@ def test_a_wrong_block_size_is_told_the_right_one(hitrate, trace):
     assert "A block size of 64 would fit." in error
 
 
+def test_on_a_terminal_a_bar_shows_how_much_of_the_file_is_read(hitrate, trace, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    status, _, error = hitrate(trace, "--block-size", BLOCK_SIZE)
+    assert status == 0
+    assert "reading:   0%" in error
+    assert f"/{trace.stat().st_size / 1000:.0f}k" in error
+
+
 def test_from_a_pipe_it_prints_the_same(hitrate, trace):
     _, output, _ = hitrate(trace, "--block-size", BLOCK_SIZE, "--json")
     command = [sys.executable, "-m", "handbook", "hitrate", "-", "--block-size", str(BLOCK_SIZE), "--json"]
