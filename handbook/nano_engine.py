@@ -4,8 +4,9 @@ A step packs one token of every decoding request and as much prefill as the toke
 forward pass. A long prompt is prefilled in chunks over several steps. When blocks run out, the youngest request
 is preempted: it gives its blocks back and is computed again later, its output so far kept.
 
-Invariants: the running requests are older than the waiting ones, oldest first in both, so the oldest always gets on;
-K and V of a request's first `num_computed` tokens lie in its block table. A drained engine holds no block.
+Invariants: without a policy the running requests are older than the waiting ones, oldest first in both; with any, the
+one admitted first always gets on. K and V of a request's first `num_computed` tokens lie in its block table. A drained
+engine holds no block.
 Source: Orca (OSDI 2022) for scheduling by step; in vLLM 0.33.0 `Scheduler.schedule` and `KVCacheManager`.
 """
 
@@ -20,6 +21,7 @@ import torch
 from handbook.mini_llm import Transformer
 from handbook.paged import BlockPool, CachingBlockPool, PagedBatch, PagedKVCache, Span
 from handbook.request import Request, SamplingParams, sample
+from handbook.waiting import Policy, Waiting, ordered
 
 
 class LLMEngine:
@@ -35,6 +37,7 @@ class LLMEngine:
         block_size: int = 16,
         max_num_seqs: int = 64,
         max_num_batched_tokens: int = 2048,
+        policy: Policy | None = None,
     ) -> None:
         for name, value in (("max_num_seqs", max_num_seqs), ("max_num_batched_tokens", max_num_batched_tokens)):
             if value < 1:
@@ -48,10 +51,11 @@ class LLMEngine:
         self.kv_cache = PagedKVCache(model.config, self.pool.num_blocks, self.pool.block_size, dtype)
         self.pool.has_engine = True
         self.max_num_seqs, self.max_num_batched_tokens = max_num_seqs, max_num_batched_tokens
+        self.policy = policy  # who is admitted next; None is first come, first served
         self.waiting: deque[Request] = deque()
         self.running: list[Request] = []
         self.step_log: list[dict[str, int]] = []
-        self._next_id = 0
+        self._next_id = self._num_computed = 0
         self._undelivered: list[Request] = []  # finished, and not yet returned by a `step`
 
     # ---- requests come and go
@@ -87,7 +91,8 @@ class LLMEngine:
         """Queue a prompt; its id. A prompt that could never fit into the pool is a ValueError."""
         token_ids = self._check(prompt, params)
         request_id, self._next_id = self._next_id, self._next_id + 1
-        self.waiting.append(Request(request_id, token_ids, len(token_ids), params, params.generator()))
+        came, generator = self._num_computed, params.generator()
+        self.waiting.append(Request(request_id, token_ids, len(token_ids), params, generator, came))
         return request_id
 
     def abort(self, request_id: int) -> None:
@@ -127,6 +132,7 @@ class LLMEngine:
         next_tokens = self._compute(scheduled) if scheduled else {}
         decodes = sum(request.is_decoding for request in scheduled)
         total = sum(scheduled.values())
+        self._num_computed += total
         self.step_log.append(
             {"num_tokens": total, "num_prefill": total - decodes, "num_decode": decodes, "num_cached": num_cached}
         )
@@ -153,6 +159,8 @@ class LLMEngine:
                 scheduled[request] = num_tokens
                 budget = self.max_num_batched_tokens - sum(scheduled.values())
         was_preempted = len(self.running) < num_running
+        if self.policy is not None and self.waiting and budget and not was_preempted:
+            self.waiting = deque(ordered(self._views(), self.policy))
         while self.waiting and budget and len(self.running) < self.max_num_seqs and not was_preempted:
             request = self.waiting[0]
             num_tokens = self._admit(request, budget)
@@ -217,7 +225,17 @@ class LLMEngine:
             if num_tokens == request.num_uncomputed
         }
 
-    # ---- where the pool is asked
+    # ---- what a policy sees, and where the pool is asked
+
+    def _views(self) -> list[Waiting]:
+        by_arrival, now = sorted(self.waiting, key=lambda r: r.request_id), self._num_computed
+        return [
+            Waiting(r, r.token_ids, len(r.token_ids), r.params.max_tokens, now - r.came, self._num_cached)
+            for r in by_arrival
+        ]
+
+    def _num_cached(self, request: Request) -> int:
+        return len(self._cached_prefix(request)) * self.pool.block_size
 
     def _cached_prefix(self, request: Request) -> list[int]:
         """The blocks of the longest cached prefix. The last token is left out: its hidden state is still needed."""

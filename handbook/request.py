@@ -66,6 +66,7 @@ class Request:
     num_prompt: int  # tokens
     params: SamplingParams
     generator: torch.Generator
+    came: int = 0  # tokens that the engine had computed when it was added
     block_table: list[int] = field(default_factory=list)
     block_hashes: list[bytes] = field(default_factory=list)
     num_computed: int = 0  # tokens
