@@ -14,6 +14,8 @@ Invariants: hits never fall with the capacity; LRU <= optimum <= an unlimited ca
 What it leaves out: requests that run side by side pin their blocks, and generated tokens have no ids in most traces.
 """
 
+# Woven from notebooks/zh/05_hit_rates.ipynb by make build: edit it there.
+
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right

@@ -11,6 +11,8 @@ Source: Lease is a simple member of the family that refuses newcomers, as TinyLF
 insertion of CPU caches (Qureshi and others, ISCA 2007) do.
 """
 
+# Woven from notebooks/zh/05_hit_rates.ipynb by make build: edit it there.
+
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence

@@ -9,6 +9,8 @@ a bounded cache never holds more than its capacity.
 Source: SGLang's paper (arXiv 2312.07104) measures its tree on workloads of these kinds, agents among them.
 """
 
+# Woven from notebooks/zh/05_hit_rates.ipynb by make build: edit it there.
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence

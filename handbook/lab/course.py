@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import nbformat
@@ -75,7 +76,8 @@ def execute(
     variables = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}  # it would hide the plots
     variables["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     try:
-        client.execute(env=variables | (environment or {}))
+        with TemporaryDirectory() as solutions:  # a run must not replace the solutions that a learner has written
+            client.execute(env=variables | {"PRACTICE_SOLUTIONS": solutions} | (environment or {}))
     except (CellExecutionError, CellTimeoutError, RuntimeError) as error:  # RuntimeError: the kernel died
         where = f"cell {started[-1] + 1} (id {notebook.cells[started[-1]].id})" if started else "before the first cell"
         why = f"{error.ename}: {error.evalue}" if isinstance(error, CellExecutionError) else str(error).split("\n")[0]
