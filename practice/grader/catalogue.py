@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,9 @@ class Solution:
     def make(self) -> Callable[..., Any]:
         """The class, loaded in this process."""
         namespace: dict[str, Any] = {"__name__": self.name}
-        exec(compile(self.source(), str(self.path), "exec"), namespace)
+        code = SourceFileLoader(self.name, str(self.path)).get_code(self.name)  # compiled once, and kept by Python
+        assert code is not None
+        exec(code, namespace)
         made: Callable[..., Any] = namespace[self.class_name]
         return made
 

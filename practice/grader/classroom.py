@@ -32,7 +32,7 @@ class Graded:
 
     @property
     def failed_groups(self) -> list[str]:
-        return [] if self.report is None else [result.group.name for result in self.report.groups if not result.passed]
+        return [] if self.report is None else [result.group.name for result in self.report.groups if result.failed]
 
 
 def submissions(folder: Path) -> list[Path]:

@@ -59,6 +59,7 @@ class Group:
     title: Mapping[str, str]  # by language, "en" and "zh"; names the idea
     points: int
     cases: tuple[Case, ...]
+    speed: bool = False  # large cases, which test time alone; a solution that fails an example is not asked for them
 
 
 @dataclass(frozen=True)
@@ -153,11 +154,15 @@ class CaseResult:
 @dataclass(frozen=True)
 class GroupResult:
     group: Group
-    cases: tuple[CaseResult, ...]
+    cases: tuple[CaseResult, ...]  # none: the group was not run
 
     @property
     def passed(self) -> bool:
-        return all(result.failure is None for result in self.cases)
+        return bool(self.cases) and not self.failed
+
+    @property
+    def failed(self) -> bool:
+        return any(result.failure for result in self.cases)
 
 
 @dataclass

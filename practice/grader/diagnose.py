@@ -15,7 +15,6 @@ from typing import Any, Protocol
 from practice.grader.contract import CaseResult, Diagnosis, Problem, Report
 from practice.grader.play import play
 
-LARGE = 5_000  # calls and values of a case: from here on it tests speed, and no wrong value is first seen there
 ANSWERED = ("WA", "RTE")  # verdicts of a wrong answer, rather than of a limit
 Behaviour = tuple[str, int, str]  # verdict, calls made, what came back
 
@@ -45,9 +44,10 @@ class Diagnostician:
     def diagnose(self, report: Report) -> Diagnosis | None:
         failures = [case.failure.verdict for group in report.groups for case in group.cases if case.failure]
         if failures and set(failures) == {"TLE"}:  # of the groups after the first one nothing is known: time was up
-            too_slow = next(result.group.name for result in report.groups if not result.passed)
+            too_slow = next(result.group.name for result in report.groups if result.failed)
             return self._only([wrong for wrong in self.wrong if wrong.verdict == "TLE" and wrong.group == too_slow])
-        cases = [(group.group.name, case) for group in report.groups for case in group.cases if compared(case)]
+        answered = [result for result in report.groups if not result.group.speed]  # no wrong value is first seen there
+        cases = [(result.group.name, case) for result in answered for case in result.cases if compared(case)]
         if not any(case.failure for _, case in cases):
             return None
         cases.sort(key=lambda named: named[1].failure is None)  # failures first: there most of the catalogue differs
@@ -98,7 +98,5 @@ def exception_type(detail: str) -> str:
 
 
 def compared(result: CaseResult) -> bool:
-    """Whether a case is small, and was played to an answer or an exception: it reached no limit."""
-    arguments = (value for step in result.case.steps for value in (*step.args, *step.kwargs.values()))
-    size = len(result.case.steps) + sum(len(value) for value in arguments if isinstance(value, (list, tuple)))
-    return size < LARGE and (result.failure is None or result.failure.verdict in ANSWERED)
+    """Whether a case was played to an answer or an exception: it reached no limit."""
+    return result.failure is None or result.failure.verdict in ANSWERED

@@ -63,7 +63,8 @@ def _play_all(report: Report, source: bytes, on_progress: OnProgress | None) -> 
             return
         for group in groups:
             results = []
-            for case in group.cases:  # all of them, also after a failure: points by group, and a pattern to diagnose
+            to_run = () if group.speed and report.groups[0].failed else group.cases
+            for case in to_run:  # all of them, also after a failure: points by group, and a pattern to diagnose
                 results.append(runner.run(case))
                 done += 1
                 if on_progress:

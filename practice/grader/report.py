@@ -42,6 +42,8 @@ def page(explained: Explained, words: Words, asked: Asked) -> list[Block]:
         blocks.append(_excerpt(report.message, words))
     if total(report) and report.verdict != "UNATTEMPTED":
         blocks.append(_groups(report, words))
+        if not all(result.cases for result in report.groups):
+            blocks.append(line(words("not_run")))
     if report.showcase is not None and (lines := _showcase(report, words)):
         blocks += [Heading(words("showcase")), Code(tuple(lines))]
     if story is not None:
@@ -75,7 +77,7 @@ def _groups(report: Report, words: Words) -> Grid:
     for result in report.groups:
         passed = sum(case.failure is None for case in result.cases)
         points = f"{result.group.points if result.passed else 0}/{result.group.points}"
-        mark = Toned("✓", "good") if result.passed else Toned("✗", "bad")
+        mark = Toned("✓", "good") if result.passed else Toned("✗", "bad") if result.failed else "–"
         rows.append((mark, result.group.title[words.language], points, f"{passed}/{len(result.group.cases)}"))
     columns = ("", words("group"), words("group_points"), words("group_cases"))
     return Grid(columns, tuple(rows), numbers=(2, 3))

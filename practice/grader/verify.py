@@ -79,12 +79,10 @@ class _Author:
 
     def __init__(self, problem: Problem, seed: int) -> None:
         self.problem, self.seed = problem, seed
-        wrong = catalogued(problem)
-        self.diagnostician = Diagnostician(problem, wrong)
-        slow = {solution.group for solution in wrong if solution.verdict in SLOW}
+        self.diagnostician = Diagnostician(problem, catalogued(problem))
 
         def quick_groups(seed: int) -> list[Group]:
-            return [group for group in problem.groups(seed) if group.name not in slow]
+            return [group for group in problem.groups(seed) if not group.speed]
 
         self.quick = replace(problem, groups=quick_groups)  # without the cases that only a slow solution fails
 
@@ -120,7 +118,7 @@ class _Author:
         return grade(problem, source, self.seed, materials.starter(self.problem))
 
     def _checked(self, name: str, expected: str, report: Report) -> Checked:
-        failed = [result for result in report.groups if not result.passed]
+        failed = [result for result in report.groups if result.failed]
         cases = [case for result in failed for case in result.cases if case.failure]
         differs = min(cases, key=lambda case: len(case.failure.moves if case.failure else ()), default=None)
         fault = ""

@@ -26,6 +26,10 @@ WORDS: dict[str, tuple[str, str]] = {
     "group": ("tests", "考查"),
     "group_points": ("points", "得分"),
     "group_cases": ("cases passed", "通过的用例"),
+    "not_run": (
+        "Not run, and marked –: speed is tested once the examples of the statement pass.",
+        "标 – 的没有运行：题目里的例子全都通过以后，才考查速度。",
+    ),
     "story": ("What went wrong", "错在哪里"),
     "story_case": ("In the case “{case}”.", "出错的用例：“{case}”。"),
     "story_shrunk": (

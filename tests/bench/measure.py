@@ -22,14 +22,14 @@ class Row:
     subject: str
     name: str
     unit: str  # of which `microseconds` are the time
-    microseconds: Mapping[str, float]  # medians, by contestant
+    microseconds: Mapping[str, float]  # medians, by contestant; without "plain" there is nothing to compare with
     to_reach: str
     facts: Mapping[str, float]  # counts that say what the work was, equal for all contestants
 
     @property
-    def times_faster(self) -> float:
-        """Throughput of the handbook's version against the plain one."""
-        return self.microseconds["plain"] / self.microseconds["handbook"]
+    def times_faster(self) -> float | None:
+        """Throughput of the handbook's version against the plain one, where there is one."""
+        return self.microseconds["plain"] / self.microseconds["handbook"] if "plain" in self.microseconds else None
 
 
 def seconds(run: Callable[[], object]) -> float:

@@ -73,7 +73,7 @@ def test_comparisons_and_visits_are_counted_for_both_trees():
 )
 def test_a_row_holds_the_times_of_both(row):
     assert row().microseconds.keys() == {"plain", "handbook"}
-    assert row().times_faster >= 0
+    assert (row().times_faster or 0) > 0
 
 
 def test_contestants_take_turns_and_only_their_run_counts_as_one():

@@ -70,6 +70,15 @@ def test_all_cases_are_run_after_a_failure_so_that_points_and_pattern_are_whole(
     assert len(first.failure.moves) == 2
 
 
+def test_speed_is_tested_after_a_failure_but_not_of_an_example(problem):
+    problem = replace(problem, groups=tiny.with_speed)
+    other, example = grade(problem, tiny.FORGETS_LIMIT, 0), grade(problem, tiny.KEEPS_DROPPED, 0)
+    assert other.groups[-1].passed and other.points == 80
+    last = example.groups[-1]
+    assert (last.cases, last.passed, last.failed) == ((), False, False)
+    assert verdicts(example) == ["WA", "AC", "WA"] and example.points == 20
+
+
 def test_an_exception_is_told_with_the_learner_s_own_lines(problem):
     report = grade(problem, tiny.RAISES, 0)
     assert report.first_failure and report.first_failure.failure

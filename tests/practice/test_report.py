@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from practice.grader.contract import Problem
+from practice.grader.contract import GroupResult, Problem
 from practice.grader.diagnose import Diagnostician
 from practice.grader.explain import Explained, explain
 from practice.grader.html import html
@@ -49,6 +49,15 @@ def test_text_html_and_data_tell_the_same_story(problem: Problem, language: str)
         "of": 10,
         "cases": [{"name": "an example", "verdict": "WA", "verified": 2, "asked": 3}],
     }
+
+
+def test_what_was_not_run_is_said_not_to_be(problem: Problem) -> None:
+    found, whole = (explained(problem, source) for source in (tiny.KEEPS_DROPPED, tiny.FORGETS_LIMIT))
+    speed = GroupResult(tiny.with_speed(0)[-1], ())
+    found.report.groups += (speed,)
+    text = plain(page(found, Words("en"), Asked()))
+    assert re.search(r"–  speed +0/40 +0/1\n\nNot run", text)
+    assert "Not run" not in plain(page(whole, Words("en"), Asked()))
 
 
 def test_a_foreign_seed_is_part_of_a_replay_by_name(problem: Problem) -> None:

@@ -95,6 +95,12 @@ def groups(seed: int) -> list[Group]:
     ]
 
 
+def with_speed(seed: int) -> list[Group]:
+    """The groups, and one that tests speed."""
+    fast = Case("fast", {"limit": 9}, tuple(Step(number, "total") for number in range(50)))
+    return [*groups(seed), Group("speed", {"en": "speed", "zh": "速度"}, 40, (fast,), speed=True)]
+
+
 def problem(folder: Path, texts: bool = True) -> Problem:
     """The problem, with its texts in `folder`."""
     if texts:

@@ -311,8 +311,8 @@ def long_prompt(seed: int) -> list[Case]:
 
 
 def groups(seed: int) -> list[Group]:
-    def group(name: str, points: int, cases: list[Case], en: str, zh: str) -> Group:
-        return Group(name, {"en": en, "zh": zh}, points, tuple(cases))
+    def group(name: str, points: int, cases: list[Case], en: str, zh: str, speed: bool = False) -> Group:
+        return Group(name, {"en": en, "zh": zh}, points, tuple(cases), speed)
 
     return [
         group("examples", 5, examples(), "the examples of the statement", "题目里的例子"),
@@ -324,7 +324,14 @@ def groups(seed: int) -> list[Group]:
         group("recency", 15, recency(), "what an index forgets, and when", "索引忘掉什么，什么时候忘"),
         group("load", 5, load(), "finish", "finish：请求结束"),
         group("random", 5, random_calls(seed), "random calls", "随机的调用序列"),
-        group("full_index", 5, full_index(seed), "a full index costs no time", "索引再满，也不费时间"),
-        group("many_workers", 5, many_workers(seed), "a prompt is hashed once", "提示词只哈希一次"),
-        group("long_prompt", 5, long_prompt(seed), "time grows no faster than the prompt", "时间不比提示词长得快"),
+        group("full_index", 5, full_index(seed), "a full index costs no time", "索引再满，也不费时间", speed=True),
+        group("many_workers", 5, many_workers(seed), "a prompt is hashed once", "提示词只哈希一次", speed=True),
+        group(
+            "long_prompt",
+            5,
+            long_prompt(seed),
+            "time grows no faster than the prompt",
+            "时间不比提示词长得快",
+            speed=True,
+        ),
     ]

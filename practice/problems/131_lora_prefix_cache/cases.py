@@ -302,8 +302,8 @@ def long_prompt(seed: int) -> list[Case]:
 
 
 def groups(seed: int) -> list[Group]:
-    def group(name: str, points: int, cases: list[Case], en: str, zh: str) -> Group:
-        return Group(name, {"en": en, "zh": zh}, points, tuple(cases))
+    def group(name: str, points: int, cases: list[Case], en: str, zh: str, speed: bool = False) -> Group:
+        return Group(name, {"en": en, "zh": zh}, points, tuple(cases), speed)
 
     return [
         group("examples", 5, examples(), "the examples of the statement", "题目里的例子"),
@@ -317,6 +317,13 @@ def groups(seed: int) -> list[Group]:
         group("reuse", 10, reuse(), "a block that is taken loses its key", "被取走的块失去它的键"),
         group("copies", 5, copies(), "copies of a registered block", "已登记的块的副本"),
         group("random", 5, random_calls(seed), "random calls", "随机的调用序列"),
-        group("large_pool", 5, large_pool(seed), "a large pool costs no time", "块池再大，也不费时间"),
-        group("long_prompt", 5, long_prompt(seed), "time grows no faster than the prompt", "时间不比提示词长得快"),
+        group("large_pool", 5, large_pool(seed), "a large pool costs no time", "块池再大，也不费时间", speed=True),
+        group(
+            "long_prompt",
+            5,
+            long_prompt(seed),
+            "time grows no faster than the prompt",
+            "时间不比提示词长得快",
+            speed=True,
+        ),
     ]
