@@ -78,12 +78,20 @@ def execute(
     try:
         with TemporaryDirectory() as solutions:  # a run must not replace the solutions that a learner has written
             client.execute(env=variables | {"PRACTICE_SOLUTIONS": solutions} | (environment or {}))
+            _say(notebook, solutions, "practice/solutions")
     except (CellExecutionError, CellTimeoutError, RuntimeError) as error:  # RuntimeError: the kernel died
         where = f"cell {started[-1] + 1} (id {notebook.cells[started[-1]].id})" if started else "before the first cell"
         why = f"{error.ename}: {error.evalue}" if isinstance(error, CellExecutionError) else str(error).split("\n")[0]
         raise ChapterError(f"{where}: {why}") from error
     finally:
         normalise(notebook)
+
+
+def _say(notebook: NotebookNode, path: str, instead: str) -> None:
+    """Put another path into what the outputs show as HTML."""
+    for data in [output.data for cell in notebook.cells for output in cell.get("outputs", []) if "data" in output]:
+        if "text/html" in data:
+            data["text/html"] = data["text/html"].replace(path, instead)
 
 
 def normalise(notebook: NotebookNode) -> None:

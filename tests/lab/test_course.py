@@ -75,6 +75,19 @@ def test_execution_counts_run_from_one_and_an_empty_cell_has_none(executed):
     assert executed.cells[4].outputs[0].execution_count == 3
 
 
+def test_a_run_leaves_the_learners_solutions_alone_and_shows_where_theirs_would_be(tmp_path):
+    ran = notebook(
+        "import os; from pathlib import Path; from IPython.display import HTML\n"
+        "folder = Path(os.environ['PRACTICE_SOLUTIONS'])\n"
+        "print(folder.is_dir(), not list(folder.iterdir()))\n"
+        "HTML(f'kept in {folder}/earlier')"
+    )
+    course.execute(ran, tmp_path)
+    stream, result = ran.cells[1].outputs
+    assert stream.text == "True True\n"
+    assert result.data["text/html"] == "kept in practice/solutions/earlier"
+
+
 def test_counts_of_an_authors_session_are_replaced_in_cells_and_results():
     ran = notebook("x", "y")
     for cell in ran.cells[1:]:
