@@ -55,7 +55,7 @@ def shown(value: Any, widest: int | None = 24) -> str:
         items = [shown(item, widest) for item in value]
         if widest is not None and len(items) > widest:
             kept = max(1, widest // 4)
-            items = [*items[:kept], f"... {len(items) - 2 * kept} more ...", *items[-kept:]]
+            items = [*items[:kept], f"... +{len(items) - 2 * kept} ...", *items[-kept:]]
         inside = ", ".join(items) + ("," if isinstance(value, tuple) and len(items) == 1 else "")
         return f"[{inside}]" if isinstance(value, list) else f"({inside})"
     return repr(value)

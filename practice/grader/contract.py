@@ -109,6 +109,7 @@ class Problem:
     rules: Callable[..., Any]  # called with a case's parameters; a `Rules`
     groups: Callable[[int], Sequence[Group]]  # from the seed; the first group holds the statement's examples
     diagnoses: Mapping[str, Diagnosis]
+    chinese: Mapping[str, str] = field(default_factory=dict)  # of the English names of cases and words of tables
     limits: Limits = Limits()
     # A case that is not graded, and lines (language, its steps, their answers) about what the solution did in it.
     showcase: Callable[[int], Case] | None = None

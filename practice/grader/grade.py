@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from practice.grader.contract import Case, CaseResult, GroupResult, Limits, Problem, Report
 from practice.grader.runner import Budget, Runner
+from practice.grader.words import said
 
 __all__ = ["Runner", "grade", "run_case"]
 
@@ -45,11 +46,17 @@ def run_case(problem: Problem, source: bytes, case: Case) -> CaseResult:
 def refuse(source: bytes, limits: Limits) -> str:
     """Why a source is not even looked at; empty when it is."""
     if len(source) > limits.source:
-        return f"the solution has {len(source)} bytes; at most {limits.source} are accepted"
+        return said(
+            f"the solution has {len(source)} bytes; at most {limits.source} are accepted",
+            f"答案有 {len(source)} 字节；最多接受 {limits.source} 字节",
+        )
     try:
         source.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        return f"the solution is no UTF-8 text (byte {error.start}): save it with the encoding UTF-8"
+        return said(
+            f"the solution is no UTF-8 text (byte {error.start}): save it with the encoding UTF-8",
+            f"答案不是 UTF-8 文本（第 {error.start} 字节）：请用 UTF-8 编码保存",
+        )
     return ""
 
 

@@ -24,9 +24,10 @@ from practice.grader import job, protocol, seccomp, strays
 from practice.grader.contract import Limits
 from practice.grader.pipes import Closed, Flooded, Overdue, Pipes, PolledPipes, ThreadedPipes
 from practice.grader.protocol import Garbled, Raised, Value
+from practice.grader.words import said
 
 POSIX = os.name == "posix"
-OUT_OF_TIME = "more CPU time than all cases together may take"
+OUT_OF_TIME = said("more CPU time than all cases together may take", "用掉的 CPU 时间超过了所有用例总共的限度")
 START_SECONDS = 20.0  # for a machine that is busy beyond reason; a start takes some 0.03
 # The child reads its host and the settings from stdin, and runs the host with builtins of its own.
 BOOT = """
@@ -129,14 +130,24 @@ class Child:
     def ask(self, seconds: float, *message: Any) -> Value | Raised:
         """Make a call and return the reply to it, as plain data; raises Stopped when there is none."""
         self._number += 1
+        detail: str
         try:
             return protocol.parse(self._pipes.exchange(protocol.frame(self._number, *message), seconds), self._number)
         except Overdue:
-            verdict, detail = "TLE", "no answer in time: it computes, waits or sleeps too long"
+            verdict, detail = (
+                "TLE",
+                said("no answer in time: it computes, waits or sleeps too long", "没有按时回答：计算、等待或睡眠太久"),
+            )
         except Flooded:
-            verdict, detail = "OLE", "more was printed than is allowed"
+            verdict, detail = "OLE", said("more was printed than is allowed", "打印的内容超过了允许的长度")
         except Garbled as error:
-            verdict, detail = "RTE", f"bytes that are no reply came through the judge's private pipe: {error}"
+            verdict, detail = (
+                "RTE",
+                said(
+                    f"bytes that are no reply came through the judge's private pipe: {error}",
+                    f"判题器专用的管道里来了不是回答的字节：{error}",
+                ),
+            )
         except Closed:
             self._pipes.drain(0.5)
             self.end()
@@ -201,12 +212,19 @@ class Child:
         if not POSIX and self.exit_status == job.OUT_OF_TIME:
             return "TLE", OUT_OF_TIME
         if self.exit_status >= 0:
-            return "RTE", f"the process ended itself with exit status {self.exit_status}, as os._exit does"
+            return "RTE", said(
+                f"the process ended itself with exit status {self.exit_status}, as os._exit does",
+                f"进程自己退出了，退出状态 {self.exit_status}，就像 os._exit 那样",
+            )
         name = signal.Signals(-self.exit_status).name
         if name == "SIGXCPU" or (name == "SIGKILL" and self.cpu_seconds > self.cpu_limit):
             return "TLE", OUT_OF_TIME
-        hints = {"SIGSEGV": ", as after too deep a recursion", "SIGKILL": ", or let go of the judge's pipes"}
-        return "RTE", f"the process was killed by {name}{hints.get(name, '')}"
+        hints = {
+            "SIGSEGV": (", as after too deep a recursion", "，像是递归太深"),
+            "SIGKILL": (", or let go of the judge's pipes", "，或者放开了判题器的管道"),
+        }
+        english, chinese = hints.get(name, ("", ""))
+        return "RTE", said(f"the process was killed by {name}{english}", f"进程被 {name} 杀死{chinese}")
 
 
 @cache

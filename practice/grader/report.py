@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from practice.grader.contract import DEFAULT_SEED, Report, Table
@@ -39,7 +40,7 @@ def page(explained: Explained, words: Words, asked: Asked) -> list[Block]:
     report, story = explained.report, explained.story
     blocks: list[Block] = [_headline(report, words)]
     if report.message:
-        blocks.append(_excerpt(report.message, words))
+        blocks.append(_excerpt(words.of(report.message), words))
     if total(report) and report.verdict != "UNATTEMPTED":
         blocks.append(_groups(report, words))
         if not all(result.cases for result in report.groups):
@@ -47,7 +48,7 @@ def page(explained: Explained, words: Words, asked: Asked) -> list[Block]:
     if report.showcase is not None and (lines := _showcase(report, words)):
         blocks += [Heading(words("showcase")), Code(tuple(lines))]
     if story is not None:
-        blocks += _story(story, words)
+        blocks += _story(story, words, report.problem.chinese)
     if report.printed:
         blocks += [Heading(words("printed")), _excerpt(report.printed, words)]
     if explained.diagnosis is not None:
@@ -90,12 +91,10 @@ def _showcase(report: Report, words: Words) -> list[str]:
     return problem.describe_showcase(words.language, problem.showcase(report.seed), report.showcase)
 
 
-def _story(story: Story, words: Words) -> Iterator[Block]:
+def _story(story: Story, words: Words, chinese: Mapping[str, str]) -> Iterator[Block]:
     yield Heading(words("story"))
-    if story.shrunk:
-        yield line(words("story_shrunk", case=story.case_name, left_out=story.num_left_out))
-    else:
-        yield line(words("story_case", case=story.case_name))
+    key, case = "story_shrunk" if story.shrunk else "story_case", words.of(story.case_name, chinese)
+    yield line(words(key, case=case, left_out=story.num_left_out))
     calls = _cut(story.calls, words)
     yield Code(calls, marked=len(calls) - 1)
     if len(story.calls) == 1:
@@ -108,10 +107,10 @@ def _story(story: Story, words: Words) -> Iterator[Block]:
         yield line(words("story_types", expected=story.types[0], got=story.types[1]))
     if story.detail:
         yield line(words("story_detail"))
-        yield _excerpt(story.detail, words)
+        yield _excerpt(words.of(story.detail), words)
     if story.after:
         yield Heading(words("state"))
-        yield from _state(story, words)
+        yield from _state(story, words, chinese)
 
 
 def _excerpt(text: str, words: Words) -> Code:
@@ -132,12 +131,21 @@ def _cut(calls: tuple[str, ...], words: Words) -> tuple[str, ...]:
     return (*start, words("story_cut", count=len(calls) - len(start) - len(end)), *end)
 
 
-def _state(story: Story, words: Words) -> Iterator[Block]:
+def _in(words: Words, table: Table, chinese: Mapping[str, str]) -> Table:
+    def row(cells: Iterable[str]) -> tuple[str, ...]:
+        return tuple(words.of(cell, chinese) for cell in cells)
+
+    return Table(words.of(table.title, chinese), row(table.columns), tuple(map(row, table.rows)))
+
+
+def _state(story: Story, words: Words, chinese: Mapping[str, str]) -> Iterator[Block]:
     before, after = words("state_before"), words("state_after")
-    for old, new in zip(story.before, story.after):  # noqa: B905 (the same rules show the same tables)
+    befores, afters = ([_in(words, table, chinese) for table in tables] for tables in (story.before, story.after))
+    for old, new in zip(befores, afters):  # noqa: B905 (the same rules show the same tables)
         if new.columns:
-            yield Beside(_table(old, before), _table(new, after, known={*old.rows}))
-    lines = [(old, new) for old, new in zip(story.before, story.after) if not new.columns]  # noqa: B905
+            title = partial(words, "state_when", title=new.title)
+            yield Beside(_table(old, title(when=before)), _table(new, title(when=after), known={*old.rows}))
+    lines = [(old, new) for old, new in zip(befores, afters) if not new.columns]  # noqa: B905
     if lines:
         rows = tuple((new.title, _line(old), Toned(_line(new), "strong" if old != new else "")) for old, new in lines)
         yield Grid(("", before, after), rows)
@@ -147,12 +155,12 @@ def _line(table: Table) -> str:
     return "  ".join(" ".join(row) for row in table.rows)
 
 
-def _table(table: Table, when: str, known: set[tuple[str, ...]] | None = None) -> Grid:
+def _table(table: Table, title: str, known: set[tuple[str, ...]] | None = None) -> Grid:
     """Rows that are not among the `known` ones stand out."""
     rows = tuple(
         tuple(Toned(cell, "" if known is None or row in known else "strong") for cell in row) for row in table.rows
     )
-    return Grid(table.columns, rows, title=f"{table.title}, {when}")
+    return Grid(table.columns, rows, title=title)
 
 
 def replay(explained: Explained, asked: Asked) -> str:
@@ -203,10 +211,12 @@ def data(explained: Explained, words: Words, asked: Asked) -> dict[str, Any]:
             }
             for result in report.groups
         ],
-        "message": report.message,
+        "message": words.of(report.message),
         "printed": report.printed,
         "showcase": _showcase(report, words),
-        "story": None if story is None else {**asdict(story), "replay": replay(explained, asked)},
+        "story": None
+        if story is None
+        else {**asdict(story), "detail": words.of(story.detail), "replay": replay(explained, asked)},
         "diagnosis": None
         if diagnosis is None
         else {"sentence": diagnosis.sentence[language], "link": diagnosis.link[language]},

@@ -14,9 +14,10 @@ from practice.grader.contract import Case, CaseResult, Failure, Foreign, Limits,
 from practice.grader.play import same, script
 from practice.grader.process import Child, Stopped
 from practice.grader.protocol import Raised
+from practice.grader.words import said
 
 MAX_KEPT = 100_000  # characters of a wrong answer
-NOT_RUN = "not run, after what earlier cases have used up"
+NOT_RUN = said("not run, after what earlier cases have used up", "没有运行：前面的用例已经用完了限额")
 
 
 @dataclass
@@ -186,7 +187,10 @@ def explain(raised: Raised, source: str) -> tuple[str, str]:
     lines = source.splitlines()
     code = {number: lines[number - 1].strip()[:120] for number, _ in raised.frames if 0 < number <= len(lines)}
     if raised.kind == "missing":
-        return "CE", f"there is no class {raised.text} in the solution: keep the name that the starter gives it"
+        return "CE", said(
+            f"there is no class {raised.text} in the solution: keep the name that the starter gives it",
+            f"答案里没有类 {raised.text}：请保留起始代码里的名字",
+        )
     if raised.kind == "syntax":
         where = "".join(f"\n  line {number}\n    {code[number]}" for number, _ in raised.frames if number in code)
         return "CE", f"{raised.type_name}: {raised.text}{where}"

@@ -74,11 +74,11 @@ def status_of(explained: Explained) -> int:
 
 
 def _case(request: Request, problem: Problem, given: str) -> Case:
-    if "(" not in given or any(given == case.name for group in problem.groups(request.seed) for case in group.cases):
-        for group in problem.groups(request.seed):
-            for case in group.cases:
-                if case.name == given:
-                    return case
+    for group in problem.groups(request.seed):
+        for case in group.cases:
+            if given in (case.name, request.words.of(case.name, problem.chinese)):
+                return case
+    if "(" not in given:
         raise UsageError(request.words("case_unknown", given=given))
     try:
         return read(problem, given)
@@ -176,14 +176,17 @@ def doctor(request: Request) -> Answer:
     words, findings = request.words, examine()
     rows = tuple(
         (
-            each.protection,
+            words.of(each.protection),
             Toned(words("active"), "good") if each.active else Toned(words("inactive"), "bad"),
-            each.detail,
+            words.of(each.detail),
         )
         for each in findings
     )
     columns = (words("protection"), "", words("finding"))
-    content = [{"protection": each.protection, "active": each.active, "detail": each.detail} for each in findings]
+    content = [
+        {"protection": words.of(each.protection), "active": each.active, "detail": words.of(each.detail)}
+        for each in findings
+    ]
     return Answer([Heading(words("doctor_title")), Grid(columns, rows)], {"findings": content})
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import locale
 import os
+from collections.abc import Mapping
 
 LANGUAGES = ("en", "zh")
 
@@ -47,6 +48,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "story_nothing": ("nothing", "没有返回"),
     "state_before": ("before the call", "调用之前"),
     "state_after": ("after it", "调用之后"),
+    "state_when": ("{title}, {when}", "{title}，{when}"),
     "state": ("The rules' own state, not your object's", "规则自己的状态（不是你的对象的）"),
     "story_detail": ("What happened:", "发生了什么："),
     "diagnosis_link": ("It is explained in ", "讲解见 "),
@@ -250,6 +252,18 @@ The exit status is 0 for a pass, 1 for any other verdict, 2 for a wrong command,
 }
 
 
+class Said(str):
+    """A sentence in English with the same in Chinese, from a part of the judge that does not know who reads it."""
+
+    chinese = ""
+
+
+def said(english: str, chinese: str) -> Said:
+    sentence = Said(english)
+    sentence.chinese = chinese
+    return sentence
+
+
 class Words:
     """The sentences in one language."""
 
@@ -259,6 +273,12 @@ class Words:
 
     def __call__(self, key: str, **values: object) -> str:
         return WORDS[key][self._index].format(**values)
+
+    def of(self, text: str, chinese: Mapping[str, str] | None = None) -> str:
+        """A text that is there in English, in this language where that is known."""
+        if self.language == "en":
+            return text
+        return text.chinese if isinstance(text, Said) else (chinese or {}).get(text, text)
 
     def verdict(self, verdict: str) -> str:
         return f"{verdict} {self(verdict)}"

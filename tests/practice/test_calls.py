@@ -54,4 +54,4 @@ def test_a_value_is_shown_as_python_writes_it(value: object) -> None:
 
 
 def test_a_long_list_is_cut_in_the_middle() -> None:
-    assert shown(list(range(1000)), 8) == "[0, 1, ... 996 more ..., 998, 999]"
+    assert shown(list(range(1000)), 8) == "[0, 1, ... +996 ..., 998, 999]"

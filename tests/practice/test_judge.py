@@ -107,6 +107,7 @@ def test_a_case_can_be_played_by_its_name(judge: Run) -> None:
     solve(tiny.FORGETS_LIMIT)
     assert judge("7", "--case", "a full ledger")[0] == 1
     assert judge("7", "--case", "an example")[0] == 0
+    assert judge("7", "--case", "一个例子", "--lang", "zh")[0] == 0
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 from practice.grader import materials
 from practice.grader.catalogue import catalogued, solutions
 from practice.grader.contract import Group, Problem, Result
-from practice.grader.play import play
+from practice.grader.play import copied, play, script
 from practice.grader.problems import all_problems, load
 
 ROOT = Path(__file__).parents[2]
@@ -37,6 +37,36 @@ def test_problems_need_nothing_but_the_standard_library():
     script = "from practice.grader.problems import all_problems; print(sum(len(p.groups(1)) for p in all_problems()))"
     done = subprocess.run([sys.executable, "-S", "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
     assert int(done.stdout) == sum(len(problem.groups(1)) for problem in PROBLEMS), done.stderr
+
+
+# ---- the Chinese of cases and tables
+
+
+def said_in(problem: Problem) -> set[str]:
+    """What the small cases of a problem are called, and all words in the tables that they lead to."""
+    found = {case.name for group in problem.groups(0) for case in group.cases}
+    for group in problem.groups(0):
+        for case in group.cases if not group.speed else ():
+            rules = problem.rules(**case.parameters)
+            for move, _ in script(case, problem.rules):
+                getattr(rules, move.step.method)(*copied(move.args), **copied(dict(move.kwargs)))
+                for table in rules.tables():
+                    cells = [table.title, *table.columns, *(cell for row in table.rows for cell in row)]
+                    found |= {cell for cell in cells if re.search("[a-z]{2}", cell)}
+    return found - {"lora_id", "None"}
+
+
+@each_problem
+def test_all_that_cases_and_tables_say_is_there_in_chinese_and_nothing_else(problem):
+    assert said_in(problem) == problem.chinese.keys()
+
+
+@each_problem
+def test_chinese_names_stand_apart_from_latin_letters_and_belong_to_one_english_name(problem):
+    for english, chinese in problem.chinese.items():
+        assert not re.search(r"[一-鿿][A-Za-z0-9]|[A-Za-z0-9][一-鿿]", chinese), (english, chinese)
+    names = {case.name for group in problem.groups(0) for case in group.cases}
+    assert len({problem.chinese[name] for name in names}) == len(names)
 
 
 # ---- starter and reference

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from practice.grader.contract import GroupResult, Problem
+from practice.grader.contract import GroupResult, Problem, Report
 from practice.grader.diagnose import Diagnostician
 from practice.grader.explain import Explained, explain
 from practice.grader.html import html
 from practice.grader.page import Beside, Code, Grid, Toned, clean, line, padded, width
 from practice.grader.report import Asked, data, page, replay
 from practice.grader.terminal import plain, show, wants_colour
-from practice.grader.words import LANGUAGES, Words
+from practice.grader.words import LANGUAGES, Words, said
 from tests.practice import tiny
 
 
@@ -38,9 +38,15 @@ def test_text_html_and_data_tell_the_same_story(problem: Problem, language: str)
     text, markup = plain(page(found, words, Asked())), html(page(found, words, Asked()))
     content = json.loads(json.dumps(data(found, words, Asked())))
     story = content["story"]
-    for said in (content["word"], story["got"], story["expected"], *story["calls"], content["diagnosis"]["sentence"]):
-        assert said in text
-        assert said in re.sub("<[^>]*>", "", markup)
+    for each in (
+        content["word"],
+        story["got"],
+        story["expected"],
+        *story["calls"],
+        content["diagnosis"]["sentence"],
+    ):
+        assert each in text
+        assert each in re.sub("<[^>]*>", "", markup)
     assert story["replay"] in text
     assert content["groups"][0] == {
         "name": "examples",
@@ -58,6 +64,24 @@ def test_what_was_not_run_is_said_not_to_be(problem: Problem) -> None:
     text = plain(page(found, Words("en"), Asked()))
     assert re.search(r"–  speed +0/40 +0/1\n\nNot run", text)
     assert "Not run" not in plain(page(whole, Words("en"), Asked()))
+
+
+def test_a_chinese_report_says_in_chinese_what_the_problem_has_in_both_languages(problem: Problem) -> None:
+    found = explained(problem, tiny.KEEPS_DROPPED)
+    text, english = (plain(page(found, Words(language), Asked())) for language in ("zh", "en"))
+    assert all(each in text for each in ("“一个例子”", "持有，调用之前", "票号"))
+    assert "ticket" not in text and "票号" not in english
+    slow = explain(Report(problem, "TLE", 0, _timed_out(problem)), b"", Diagnostician(problem, ()))
+    assert "没有按时回答" in plain(page(slow, Words("zh"), Asked()))
+    assert data(slow, Words("en"), Asked())["story"]["detail"] == "no answer in time"
+
+
+def _timed_out(problem: Problem) -> tuple[GroupResult, ...]:
+    group = problem.groups(0)[0]
+    result = tiny.limit_reached(group.cases[0])
+    assert result.failure
+    late = replace(result.failure, detail=said("no answer in time", "没有按时回答"))
+    return (GroupResult(group, (replace(result, failure=late),)),)
 
 
 def test_a_foreign_seed_is_part_of_a_replay_by_name(problem: Problem) -> None:
@@ -155,5 +179,5 @@ def test_colour_changes_no_word_with_rich_and_without(problem: Problem, monkeypa
     stream = Terminal()
     show(report, stream, colour=True)
     bare = re.sub(r"\x1b\[[\d;]*m", "", stream.getvalue())
-    for said in ("账本", "t1 = ledger.put([1])", "(1, 3)", "看起来是 never-drops。", "ledger.put([2])"):
-        assert said in bare
+    for each in ("账本", "t1 = ledger.put([1])", "(1, 3)", "看起来是 never-drops。", "ledger.put([2])"):
+        assert each in bare

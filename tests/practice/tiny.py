@@ -110,7 +110,8 @@ def problem(folder: Path, texts: bool = True) -> Problem:
         for key in ("no-limit", "never-drops", "slow")
     }
     titles = {"en": "A ledger", "zh": "账本"}
-    return Problem(7, folder, titles, "easy", "00_tiny", "Ledger", "ledger", Rules, groups, diagnoses)
+    chinese = {"an example": "一个例子", "held": "持有", "ticket": "票号"}
+    return Problem(7, folder, titles, "easy", "00_tiny", "Ledger", "ledger", Rules, groups, diagnoses, chinese)
 
 
 def write_texts(folder: Path) -> None:

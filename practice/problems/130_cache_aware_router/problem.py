@@ -7,6 +7,7 @@ from pathlib import Path
 from practice.grader.contract import Problem
 
 from .cases import groups
+from .chinese import CHINESE
 from .diagnoses import DIAGNOSES
 from .rules import RouterRules
 from .showcase import describe, stream
@@ -22,6 +23,7 @@ PROBLEM = Problem(
     rules=RouterRules,
     groups=groups,
     diagnoses=DIAGNOSES,
+    chinese=CHINESE,
     showcase=stream,
     describe_showcase=describe,
 )

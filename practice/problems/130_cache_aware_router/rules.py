@@ -63,7 +63,7 @@ class RouterRules:
             for worker, index in enumerate(self.indexes[:MOST_SHOWN])
         ]
         if len(self.indexes) > MOST_SHOWN:
-            rows.append(("...", "", "", "", f"{len(self.indexes) - MOST_SHOWN} more workers"))
+            rows.append(("...", "", "", "", f"+{len(self.indexes) - MOST_SHOWN}"))
         return [Table("workers", ("worker", "load", "requests so far", "blocks", "index, newest first"), tuple(rows))]
 
     def _shown(self, index: OrderedDict[int, None]) -> str:
@@ -75,7 +75,7 @@ class RouterRules:
                 number, tokens = by_number[number - 1]
                 path.insert(0, f"[{' '.join(map(str, tokens))}]")
             shown.append(" > ".join(path if len(path) <= 4 else [path[0], "...", *path[-2:]]))
-        return ", ".join(shown) + (f", ... {len(index) - MOST_SHOWN} more" if len(index) > MOST_SHOWN else "")
+        return ", ".join(shown) + (f", ... +{len(index) - MOST_SHOWN}" if len(index) > MOST_SHOWN else "")
 
 
 def leading(prefixes: Sequence[int], index: OrderedDict[int, None]) -> int:

@@ -7,6 +7,7 @@ from pathlib import Path
 from practice.grader.contract import Problem
 
 from .cases import groups
+from .chinese import CHINESE
 from .diagnoses import DIAGNOSES
 from .rules import PrefixCacheRules
 
@@ -21,4 +22,5 @@ PROBLEM = Problem(
     rules=PrefixCacheRules,
     groups=groups,
     diagnoses=DIAGNOSES,
+    chinese=CHINESE,
 )

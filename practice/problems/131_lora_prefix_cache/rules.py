@@ -75,10 +75,10 @@ class PrefixCacheRules:
         known = [block for block in sorted(self.contents) if self.references[block] or block in self.registered]
         rows = [self._row(block) for block in known[:MOST_SHOWN]]
         if len(known) > MOST_SHOWN:
-            rows.append(("...", f"{len(known) - MOST_SHOWN} more", "", "", ""))
+            rows.append(("...", f"+{len(known) - MOST_SHOWN}", "", "", ""))
         queue = " ".join(map(str, list(self.queue)[:MOST_SHOWN])) or "empty"
         if len(self.queue) > MOST_SHOWN:
-            queue += f" ... {len(self.queue) - MOST_SHOWN} more"
+            queue += f" ... +{len(self.queue) - MOST_SHOWN}"
         return [
             Table("blocks", ("block", "references", "lora_id", "prefix and content", "state"), tuple(rows)),
             Table("free queue, from the head", (), ((queue,),)),
