@@ -180,7 +180,7 @@ class Scored(Indexed):
     load_weight 0 is the longest match whatever the load, and a large one the least load whatever the match.
     """
 
-    def __init__(self, num_workers: int, most: int | None = None, load_weight: float = 16.0) -> None:
+    def __init__(self, num_workers: int, most: int | None = None, load_weight: float = 8.0) -> None:
         Indexed.__init__(self, num_workers, most)
         self.load_weight = load_weight
 
@@ -192,7 +192,7 @@ class Scored(Indexed):
 class Precise(Scored):
     """`Scored` by what the workers really hold, as far as their KV events have told; it believes nothing else."""
 
-    def __init__(self, num_workers: int, load_weight: float = 16.0) -> None:
+    def __init__(self, num_workers: int, load_weight: float = 8.0) -> None:
         Scored.__init__(self, num_workers, None, load_weight)
 
     def observe(self, worker: int, added: Blocks, removed: Blocks) -> None:
@@ -204,3 +204,10 @@ class Precise(Scored):
 
     def route(self, blocks: Blocks) -> int:
         return LoadBalancer.route(self, blocks)
+
+
+class PreciseAndPending(Precise):
+    """`Precise`, and what it has sent itself counts as held at once: no event can tell of it before it is computed."""
+
+    def route(self, blocks: Blocks) -> int:
+        return Indexed.route(self, blocks)
