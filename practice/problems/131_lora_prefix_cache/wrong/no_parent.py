@@ -1,5 +1,5 @@
 # verdict: WA | group: chain | diagnosis: no_parent
-"""A key knows the tokens of its own block only."""
+"""A key knows the tokens of its own block and the adapter, and not the parent."""
 
 from collections import OrderedDict
 from hashlib import sha256
