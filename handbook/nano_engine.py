@@ -159,7 +159,8 @@ class LLMEngine:
                 scheduled[request] = num_tokens
                 budget = self.max_num_batched_tokens - sum(scheduled.values())
         was_preempted = len(self.running) < num_running
-        if self.policy is not None and self.waiting and budget and not was_preempted:
+        may_admit = budget and len(self.running) < self.max_num_seqs and not was_preempted
+        if self.policy is not None and self.waiting and may_admit:
             self.waiting = deque(ordered(self._views(), self.policy))
         while self.waiting and budget and len(self.running) < self.max_num_seqs and not was_preempted:
             request = self.waiting[0]

@@ -46,7 +46,7 @@ def ordered(queue: list[Waiting], policy: Policy) -> list[Any]:
     order = policy.order(queue)
     if len(order) != len(queue) or set(order) != set(queue):
         raise ValueError(
-            f"{type(policy).__name__}.order got {len(queue)} waiting requests and returned {len(order)}, of which "
-            f"{len(set(order) & set(queue))} were given: return each of them exactly once."
+            f"{type(policy).__name__}.order must return each waiting request exactly once: given {len(queue)}, it "
+            f"returned a list of {len(order)} with {len(set(order) & set(queue))} of them."
         )
     return [waiting.request for waiting in order]

@@ -167,7 +167,7 @@ def test_a_policy_that_loses_or_doubles_a_request_is_refused():
             return [queue[0], queue[0]]
 
     with pytest.raises(
-        ValueError, match=r"Loses\.order got 3 .* returned 2, of which 1 were given: return each .* once"
+        ValueError, match=r"Loses\.order .* exactly once: given 3, it returned a list of 2 with 1 of them"
     ):
         ordered([waiting(name) for name in "abc"], Loses())
 
