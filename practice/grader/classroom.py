@@ -1,4 +1,7 @@
-"""A class's submissions: each graded by itself, what they failed, and which misconception how many learners share."""
+"""What a teacher asks: a folder of submissions as a table, as CSV, and as misconceptions that learners share.
+
+Each file is graded by itself; what is wrong with one is told in its row, and stops no other.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,20 @@ import csv
 import io
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from practice.grader import materials
+from practice.grader import safe_files
 from practice.grader.contract import Diagnosis, Problem, Report
 from practice.grader.diagnose import Diagnostician
 from practice.grader.grade import grade
+from practice.grader.layout import Block, Grid, Heading, Piece, Toned, line
+from practice.grader.progress_bar import Bar
+from practice.grader.report import verdict_piece
+from practice.grader.request import FAILED, FAULT, PASSED, Answer, Request, UsageError, as_typed
 from practice.grader.submissions import NoSubmission, submission
 from practice.grader.words import Words
 
@@ -35,6 +43,67 @@ class Graded:
         return [] if self.report is None else [result.group.name for result in self.report.groups if result.failed]
 
 
+def grade_class(request: Request, given: str, folder: str) -> Answer:
+    problem, words, place = request.problem(given), request.words, Path(folder)
+    if not place.is_dir():
+        raise UsageError(words("class_no_folder", path=folder))
+    paths = submissions(place)
+    if not paths:
+        raise UsageError(words("class_empty", path=folder))
+    with Bar() as bar:
+        graded = grade_all(problem, paths, request.seed, request.learner.diagnostician(problem), bar)
+    blocks = [*_class_table(graded, words, problem.number), Heading(words("class_report")), *_shared(graded, words)]
+    table = place / f"grades-{problem.number}.csv"
+    try:
+        safe_files.write(table, as_csv(graded, words, problem.number))
+        blocks.append(line(words("class_csv", path=as_typed(table))))
+    except OSError as error:
+        blocks.append(line(words("class_csv_failed", detail=error)))
+    verdicts = {one.report.verdict if one.report else "" for one in graded}
+    status = FAULT if "IE" in verdicts else PASSED if verdicts == {"AC"} else FAILED
+    return Answer(blocks, _class_data(graded, words, problem.number), status)
+
+
+def _class_table(graded: list[Graded], words: Words, number: int) -> Iterator[Block]:
+    rows: list[tuple[Piece, ...]] = []
+    for one in graded:
+        why = reason(one, words, number)
+        if one.report is None:
+            rows.append((one.name, Toned("-", "bad"), "", "", why))
+        else:
+            points = str(one.report.points)
+            rows.append((one.name, verdict_piece(one.report.verdict, words), points, " ".join(one.failed_groups), why))
+    columns = ("submission", "verdict", "group_points", "failed_groups", "misconception")
+    yield Grid(tuple(map(words, columns)), tuple(rows), numbers=(2,))
+
+
+def _shared(graded: list[Graded], words: Words) -> Iterator[Block]:
+    shared = misconceptions(graded, words.language)
+    if not shared:
+        yield line(words("class_none"))
+        return
+    rows = [(str(count), sentence) for sentence, count in shared]
+    unknown = sum(one.report is not None and one.report.verdict != "AC" and not one.diagnosis for one in graded)
+    rows += [(str(unknown), words("class_unknown"))] if unknown else []
+    yield Grid((words("learners"), words("misconception")), tuple(rows), numbers=(0,))
+
+
+def _class_data(graded: list[Graded], words: Words, number: int) -> dict[str, Any]:
+    files = [
+        {
+            "file": one.name,
+            "verdict": one.report.verdict if one.report else None,
+            "points": one.report.points if one.report else None,
+            "failed_groups": one.failed_groups,
+            "misconception": one.diagnosis.sentence[words.language] if one.diagnosis else None,
+            "error": None if one.report else reason(one, words, number),
+        }
+        for one in graded
+    ]
+    shared = [{"sentence": each, "learners": count} for each, count in misconceptions(graded, words.language)]
+    return {"problem": number, "files": files, "misconceptions": shared}
+
+
 def submissions(folder: Path) -> list[Path]:
     """The .py and .ipynb files in `folder`, by name; hidden ones are no submissions."""
     return sorted(
@@ -50,7 +119,7 @@ def grade_all(
     on_progress: Callable[[int, int], None],
 ) -> list[Graded]:
     """In the order of `paths`. The work is in children, so threads keep all cores busy; a bad file stops nothing."""
-    starter = materials.starter(problem)
+    starter = problem.starter()
 
     def one(path: Path) -> Graded:
         try:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from practice.grader import verbs
 from practice.grader.contract import DEFAULT_SEED
+from practice.grader.layout import line
 from practice.grader.learner import Learner
-from practice.grader.page import line
 from practice.grader.report import Asked
 from practice.grader.request import FAULT, USAGE, Answer, Request, UsageError, quoted
 from practice.grader.terminal import show, wants_colour
@@ -24,9 +24,9 @@ FLAGS = ("--json", "--no-color", "--spoil", "--help", "-h")
 
 
 def grade_class(request: Request, given: str, folder: str) -> Answer:
-    from practice.grader import class_report  # with threads and csv, which a learner need not wait for
+    from practice.grader import classroom  # with threads and csv, which a learner need not wait for
 
-    return class_report.grade_class(request, given, folder)
+    return classroom.grade_class(request, given, folder)
 
 
 @dataclass(frozen=True)

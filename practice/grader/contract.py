@@ -115,6 +115,23 @@ class Problem:
     showcase: Callable[[int], Case] | None = None
     describe_showcase: Callable[[str, Case, Sequence[Any]], list[str]] | None = None
 
+    def statement(self, language: str) -> str:
+        return self._text(f"statement.{language}.md").strip()
+
+    def hints(self, language: str) -> list[str]:
+        """The hints in order: in the file each stands under a heading of the second level."""
+        parts = ("\n" + self._text(f"hints.{language}.md")).split("\n## ")[1:]
+        return [part.partition("\n")[2].strip() for part in parts]
+
+    def starter(self) -> bytes:
+        return (self.folder / "starter.py").read_bytes()
+
+    def reference(self) -> str:
+        return self._text("reference.py")
+
+    def _text(self, name: str) -> str:
+        return (self.folder / name).read_text(encoding="utf-8")
+
 
 @dataclass(frozen=True)
 class Move:

@@ -11,7 +11,7 @@ from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
-from practice.grader.page import Beside, Block, Code, Grid, Heading, Line, Page, Piece, Toned, text_of, tone_of
+from practice.grader.layout import Beside, Block, Code, Grid, Heading, Line, Page, Piece, Toned, text_of, tone_of
 
 ROOT = Path(__file__).parents[2]
 

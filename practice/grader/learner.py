@@ -6,7 +6,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from practice.grader import keep, materials
+from practice.grader import safe_files
 from practice.grader.contract import Case, Group, Problem
 from practice.grader.diagnose import Diagnostician
 from practice.grader.explain import Explained, explain
@@ -44,12 +44,12 @@ class Learner:
         """Make the solution's file from the starter, if there is none; whether that was done."""
         if self.path(problem.number).exists():
             return False
-        keep.replace(self.path(problem.number), materials.starter(problem))
+        safe_files.replace(self.path(problem.number), problem.starter())
         return True
 
     def save(self, number: int, source: bytes) -> Path | None:
         """Make `source` the solution; returns where an earlier, different one is kept."""
-        return keep.write(self.path(number), source)
+        return safe_files.write(self.path(number), source)
 
     def diagnostician(self, problem: Problem) -> Diagnostician:
         from practice.grader.catalogue import catalogued  # not needed, and not loaded, before something fails
@@ -66,7 +66,7 @@ class Learner:
     ) -> Explained:
         """The report on a solution and its story. A `case` is played alone and told as it is, without a score."""
         asked = problem if case is None else one_case(problem, case)
-        report = grade(asked, source, seed, materials.starter(problem), on_progress)
+        report = grade(asked, source, seed, problem.starter(), on_progress)
         explained = explain(report, source, self.diagnostician(problem), as_it_is=case is not None)
         if case is None:
             try:

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from practice.grader import job, protocol, seccomp, strays
+from practice.grader import protocol, seccomp, strays, windows_job
 from practice.grader.contract import Limits
 from practice.grader.pipes import Closed, Flooded, Overdue, Pipes, PolledPipes, ThreadedPipes
 from practice.grader.protocol import Garbled, Raised, Value
@@ -86,7 +86,7 @@ class Child:
             self._process = self._spawn()
             self.pid = self._process.pid
             undo.callback(self.end)
-            self._job = job.confine(getattr(self._process, "_handle", 0), limits.memory, self.cpu_limit)
+            self._job = windows_job.confine(getattr(self._process, "_handle", 0), limits.memory, self.cpu_limit)
             self._pipes = self._connect(threaded)
             settings = cage(self.pid, limits.memory, self.cpu_limit, without)
             try:
@@ -192,7 +192,7 @@ class Child:
                     kill(self.pid, signal.SIGKILL)
         else:
             ended, self._job = self._job, None
-            job.close(ended)
+            windows_job.close(ended)
             with contextlib.suppress(OSError):
                 self._process.kill()
 
@@ -209,7 +209,7 @@ class Child:
 
     def _how_it_ended(self) -> tuple[str, str]:
         assert self.exit_status is not None
-        if not POSIX and self.exit_status == job.OUT_OF_TIME:
+        if not POSIX and self.exit_status == windows_job.OUT_OF_TIME:
             return "TLE", OUT_OF_TIME
         if self.exit_status >= 0:
             return "RTE", said(

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from practice.grader import keep
+from practice.grader import safe_files
 from practice.grader.contract import Report
 
 NAME = "progress.json"
@@ -65,7 +65,7 @@ class Progress:
 
     def _save(self) -> None:
         content = {str(number): asdict(score) for number, score in sorted(self.scores.items())}
-        write = keep.write if self.lost else keep.replace  # what could not be read is kept
+        write = safe_files.write if self.lost else safe_files.replace  # what could not be read is kept
         write(self.path, json.dumps(content, indent=1).encode())
 
 

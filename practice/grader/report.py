@@ -9,7 +9,7 @@ from typing import Any
 
 from practice.grader.contract import DEFAULT_SEED, Report, Table
 from practice.grader.explain import Explained
-from practice.grader.page import Beside, Block, Code, Grid, Heading, Line, Piece, Toned, line
+from practice.grader.layout import Beside, Block, Code, Grid, Heading, Line, Piece, Toned, line
 from practice.grader.story import UNSAFE, Story
 from practice.grader.words import Words
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from practice.grader.contract import Problem
+from practice.grader.layout import Block
 from practice.grader.learner import Learner
-from practice.grader.page import Block
 from practice.grader.problems import folders, load
 from practice.grader.report import Asked
-from practice.grader.watch import INTERVAL
+from practice.grader.submissions import INTERVAL
 from practice.grader.words import Words
 
 PASSED, FAILED, USAGE, FAULT = range(4)  # exit statuses
@@ -55,7 +55,7 @@ class Request:
         return load(int(given))
 
 
-def shown(path: Path) -> str:
+def as_typed(path: Path) -> str:
     """The path as it can be typed from here: relative where it lies below the working folder."""
     try:
         return str(path.resolve().relative_to(Path.cwd()))

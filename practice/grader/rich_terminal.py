@@ -10,7 +10,7 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from practice.grader.page import Beside, Block, Code, Grid, Heading, Line, Page, Piece, text_of, tone_of
+from practice.grader.layout import Beside, Block, Code, Grid, Heading, Line, Page, Piece, text_of, tone_of
 
 STYLES = {"": "", "good": "green", "bad": "red", "dim": "dim", "strong": "bold"}
 

@@ -9,7 +9,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
-from practice.grader.calls import calls, shown
+from practice.grader.case_text import calls, shown
 from practice.grader.contract import CaseResult, Foreign, Move, Problem, Table
 from practice.grader.shrink import SHRINKABLE
 

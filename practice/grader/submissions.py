@@ -1,11 +1,14 @@
-"""Where a solution's source comes from: a file, standard input, or the `%%judge` cell of a notebook."""
+"""Where a solution's source comes from: a file, each save of a file, or the `%%judge` cell of a notebook."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
+INTERVAL = 0.3  # seconds between two looks at a file that is watched
 LARGEST_NOTEBOOK = 32 << 20  # bytes; outputs count
 
 
@@ -19,6 +22,22 @@ def read_source(path: Path, most: int) -> bytes:
         raise FileNotFoundError(path)  # a pipe or a device would block or never end
     with path.open("rb") as file:
         return file.read(most + 1)
+
+
+def saves(path: Path, most: int, wait: Callable[[], object]) -> Iterator[bytes]:
+    """The content of `path` now, and again each time it has become another one. `wait` is called between two looks,
+    which works on every system.
+
+    A file that is missing for a moment is being replaced by an editor; one that was touched but not changed is no save.
+    """
+    content: bytes | None = None
+    while True:
+        with suppress(OSError):
+            new = read_source(path, most)
+            if new != content:
+                content = new
+                yield new
+        wait()
 
 
 def submission(path: Path, number: int, most: int) -> bytes:

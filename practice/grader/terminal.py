@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import TextIO
 
-from practice.grader.page import (
+from practice.grader.layout import (
     Beside,
     Block,
     Code,

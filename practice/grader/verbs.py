@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from practice.grader import materials
-from practice.grader.bar import Bar
-from practice.grader.calls import CaseError, calls, read
+from practice.grader.case_text import CaseError, calls, read
 from practice.grader.contract import Case, CaseResult, Problem, Step
 from practice.grader.explain import Explained
-from practice.grader.page import Block, Code, Grid, Heading, Piece, Toned, line
+from practice.grader.layout import Block, Code, Grid, Heading, Piece, Toned, line
 from practice.grader.problems import folders, load
+from practice.grader.progress_bar import Bar
 from practice.grader.report import data, page, verdict_piece
-from practice.grader.request import FAILED, FAULT, PASSED, Answer, Request, UsageError, quoted, shown
-from practice.grader.submissions import read_source
-from practice.grader.watch import saves
+from practice.grader.request import FAILED, FAULT, PASSED, Answer, Request, UsageError, as_typed, quoted
+from practice.grader.submissions import read_source, saves
 
 
 def list_problems(request: Request) -> Answer:
@@ -48,7 +46,7 @@ def grade_one(request: Request, given: str, file: str | None = None) -> Answer:
     notes: list[Block] = []
     path = request.learner.path(problem.number) if file is None else Path(file)
     if file is None and request.learner.start(problem):
-        notes.append(line(words("made", path=shown(path))))
+        notes.append(line(words("made", path=as_typed(path))))
     if file == "-":
         source = request.stdin.buffer.read(problem.limits.source + 1)
     else:
@@ -62,7 +60,7 @@ def grade_one(request: Request, given: str, file: str | None = None) -> Answer:
 def _graded(request: Request, problem: Problem, source: bytes, file: Path | str, notes: list[Block]) -> Answer:
     case = None if request.case is None else _case(request, problem, request.case)
     own = isinstance(file, Path)  # the learner's own file needs no name on the command line
-    asked = replace(request.asked, file="" if own else quoted(str(file)), path=shown(Path(file)))
+    asked = replace(request.asked, file="" if own else quoted(str(file)), path=as_typed(Path(file)))
     with Bar() as bar:
         explained = request.learner.grade(problem, source, request.seed, case, bar)
     report = page(explained, request.words, asked)
@@ -90,13 +88,13 @@ def _case(request: Request, problem: Problem, given: str) -> Case:
 
 def show_statement(request: Request, given: str) -> Answer:
     problem = request.problem(given)
-    text = materials.statement(problem, request.words.language)
+    text = problem.statement(request.words.language)
     return Answer([line(text)], {"problem": problem.number, "statement": text})
 
 
 def show_hint(request: Request, given: str, which: str | None = None) -> Answer:
     problem, words = request.problem(given), request.words
-    hints = materials.hints(problem, words.language)
+    hints = problem.hints(words.language)
     seen = request.learner.progress.of(problem.number).hints
     number = min(seen + 1, len(hints)) if which is None else int(which) if which.isdecimal() else 0
     if not 1 <= number <= len(hints):
@@ -116,17 +114,17 @@ def show_solution(request: Request, given: str) -> Answer:
     problem = request.problem(given)
     if not request.spoil and not request.learner.progress.of(problem.number).passed:
         raise UsageError(request.words("solution_locked", command=request.asked.command, number=problem.number))
-    text = materials.reference(problem)
+    text = problem.reference()
     return Answer([Code(tuple(text.rstrip().split("\n")))], {"problem": problem.number, "reference": text})
 
 
 def reset(request: Request, given: str) -> Answer:
     problem, words = request.problem(given), request.words
     path = request.learner.path(problem.number)
-    kept = request.learner.save(problem.number, materials.starter(problem))
-    blocks: list[Block] = [line(words("reset_done", path=shown(path)))]
+    kept = request.learner.save(problem.number, problem.starter())
+    blocks: list[Block] = [line(words("reset_done", path=as_typed(path)))]
     if kept is not None:
-        blocks.append(line(words("earlier_kept", path=shown(kept))))
+        blocks.append(line(words("earlier_kept", path=as_typed(kept))))
     return Answer(blocks, {"problem": problem.number, "file": str(path), "kept": None if kept is None else str(kept)})
 
 
@@ -134,8 +132,8 @@ def watch(request: Request, given: str) -> Answer:
     problem = request.problem(given)
     path = request.learner.path(problem.number)
     made = request.learner.start(problem)
-    note = request.words("made", path=shown(path)) if made else ""
-    head = [line(each) for each in (note, request.words("watching", path=shown(path))) if each]
+    note = request.words("made", path=as_typed(path)) if made else ""
+    head = [line(each) for each in (note, request.words("watching", path=as_typed(path))) if each]
     request.show(Answer(list(head), {}))
     try:
         for source in saves(path, problem.limits.source, request.wait):
@@ -152,7 +150,7 @@ def grade_everything(request: Request) -> Answer:
         for done, number in enumerate(numbers):
             bar(done, len(numbers))
             problem, path = load(number), request.learner.path(number)
-            source = read_source(path, problem.limits.source) if path.is_file() else materials.starter(problem)
+            source = read_source(path, problem.limits.source) if path.is_file() else problem.starter()
             explained = request.learner.grade(problem, source, request.seed)
             content = data(explained, words, request.asked)
             title, verdict = problem.title[words.language], verdict_piece(explained.report.verdict, words)

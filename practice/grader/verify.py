@@ -13,7 +13,6 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from functools import partial
 
-from practice.grader import materials
 from practice.grader.catalogue import KINDS, SLOW, Solution, catalogued, solutions
 from practice.grader.contract import CaseResult, Group, Problem, Report
 from practice.grader.diagnose import Diagnostician
@@ -87,10 +86,10 @@ class _Author:
         self.quick = replace(problem, groups=quick_groups)  # without the cases that only a slow solution fails
 
     def starter(self) -> Checked:
-        return self._checked("starter", "UNATTEMPTED", self._grade(self.problem, materials.starter(self.problem)))
+        return self._checked("starter", "UNATTEMPTED", self._grade(self.problem, self.problem.starter()))
 
     def reference(self) -> Checked:
-        source = materials.reference(self.problem).encode()
+        source = self.problem.reference().encode()
         checked = self._checked("reference", "AC", self._grade(self.problem, source))
         return checked if checked.fault else replace(checked, fault=self._waste(source))
 
@@ -115,7 +114,7 @@ class _Author:
         return self._checked(f"hostile/{submission.name}", submission.verdict, report)
 
     def _grade(self, problem: Problem, source: bytes) -> Report:
-        return grade(problem, source, self.seed, materials.starter(self.problem))
+        return grade(problem, source, self.seed, self.problem.starter())
 
     def _checked(self, name: str, expected: str, report: Report) -> Checked:
         failed = [result for result in report.groups if result.failed]

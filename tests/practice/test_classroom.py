@@ -119,7 +119,7 @@ def test_a_cell_is_judged_by_its_first_line_alone() -> None:
 
 
 def test_a_bar_is_drawn_on_a_terminal_and_wiped_away() -> None:
-    from practice.grader.bar import Bar
+    from practice.grader.progress_bar import Bar
     from tests.practice.test_report import Terminal
 
     stream = Terminal()

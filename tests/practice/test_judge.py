@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from practice.grader import command, materials, request, verbs
+from practice.grader import command, request, verbs
 from practice.grader.contract import Report
 from practice.grader.doctor import Finding
 from practice.grader.learner import Learner
@@ -306,9 +306,9 @@ def test_every_problem_has_its_texts_in_both_languages() -> None:
     for number in folders():
         problem = load(number)
         for language in ("en", "zh"):
-            assert materials.statement(problem, language)
-            assert len(materials.hints(problem, language)) == 3
-            assert all(materials.hints(problem, language))
+            assert problem.statement(language)
+            assert len(problem.hints(language)) == 3
+            assert all(problem.hints(language))
 
 
 def test_it_runs_from_any_folder_with_nothing_installed(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from practice.grader import materials
 from practice.grader.catalogue import catalogued, solutions
 from practice.grader.contract import Group, Problem, Result
 from practice.grader.play import copied, play, script
@@ -85,12 +84,12 @@ def signatures(source: bytes) -> list[tuple[str, str]]:
 
 @each_problem
 def test_starter_and_reference_share_every_name_and_signature(problem):
-    assert signatures(materials.starter(problem)) == signatures(materials.reference(problem).encode())
+    assert signatures(problem.starter()) == signatures(problem.reference().encode())
 
 
 @each_problem
 def test_each_method_of_the_starter_says_what_it_means_and_raises_naming_problem_and_step(problem):
-    (cls,) = (node for node in ast.parse(materials.starter(problem)).body if isinstance(node, ast.ClassDef))
+    (cls,) = (node for node in ast.parse(problem.starter()).body if isinstance(node, ast.ClassDef))
     methods = [node for node in cls.body if isinstance(node, ast.FunctionDef)]
     for step, method in enumerate(methods, 1):
         assert method.name == "__init__" or ast.get_docstring(method)
@@ -100,7 +99,7 @@ def test_each_method_of_the_starter_says_what_it_means_and_raises_naming_problem
 
 @each_problem
 def test_the_reference_is_short(problem):
-    assert len(materials.reference(problem).splitlines()) <= 85
+    assert len(problem.reference().splitlines()) <= 85
 
 
 # ---- statement, hints, diagnoses
@@ -109,7 +108,7 @@ def test_the_reference_is_short(problem):
 @each_problem
 @each_language
 def test_the_examples_of_the_statement_are_what_the_rules_return(problem, language):
-    blocks = re.findall(r"```python\n(.*?)```", materials.statement(problem, language), re.DOTALL)
+    blocks = re.findall(r"```python\n(.*?)```", problem.statement(language), re.DOTALL)
     checked = 0
     for block in blocks[1:]:
         space = {problem.class_name: problem.rules}
@@ -127,7 +126,7 @@ def test_the_examples_of_the_statement_are_what_the_rules_return(problem, langua
 @each_problem
 @each_language
 def test_the_examples_of_the_statement_are_the_first_cases(problem, language):
-    statement = materials.statement(problem, language)
+    statement = problem.statement(language)
     for case in problem.groups(0)[0].cases:
         for step in case.steps:
             arguments = [repr(value) for value in step.args if not isinstance(value, Result)]
@@ -137,7 +136,7 @@ def test_the_examples_of_the_statement_are_the_first_cases(problem, language):
 @each_problem
 def test_both_languages_show_the_same_examples(problem):
     def code(language: str) -> list[str]:
-        lines = re.findall(r"```python\n(.*?)```", materials.statement(problem, language), re.DOTALL)[1:]
+        lines = re.findall(r"```python\n(.*?)```", problem.statement(language), re.DOTALL)[1:]
         return [line.partition("#")[0].strip() for block in lines for line in block.splitlines()]
 
     assert code("en") == code("zh")
@@ -146,7 +145,7 @@ def test_both_languages_show_the_same_examples(problem):
 @each_problem
 @each_language
 def test_there_are_three_hints(problem, language):
-    hints = materials.hints(problem, language)
+    hints = problem.hints(language)
     assert len(hints) == 3 and all(hints)
 
 

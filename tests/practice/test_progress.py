@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from practice.grader import keep
+from practice.grader import safe_files
 from practice.grader.progress import Progress
 from tests.practice import tiny
 
@@ -58,36 +58,36 @@ def test_a_broken_file_is_survived_and_kept(tmp_path: Path, content: bytes) -> N
 
 def test_an_earlier_different_file_is_kept_once(tmp_path: Path) -> None:
     path = tmp_path / "7.py"
-    assert keep.write(path, b"one") is None
-    assert keep.write(path, b"one") is None
-    first = keep.write(path, b"two")
+    assert safe_files.write(path, b"one") is None
+    assert safe_files.write(path, b"one") is None
+    first = safe_files.write(path, b"two")
     assert first is not None
     assert first.read_bytes() == b"one"
-    assert keep.write(path, b"one") == tmp_path / "earlier" / "7-2.py"
-    assert keep.write(path, b"two") == first, "the same content is not kept twice"
+    assert safe_files.write(path, b"one") == tmp_path / "earlier" / "7-2.py"
+    assert safe_files.write(path, b"two") == first, "the same content is not kept twice"
     assert path.read_bytes() == b"two"
 
 
 def test_a_file_has_the_mode_of_an_ordinary_one_and_keeps_it(tmp_path: Path) -> None:
     ordinary, path = tmp_path / "ordinary", tmp_path / "7.py"
     ordinary.write_bytes(b"")
-    keep.write(path, b"one")
+    safe_files.write(path, b"one")
     assert path.stat().st_mode == ordinary.stat().st_mode
     path.chmod(0o640)
-    keep.write(path, b"two")
+    safe_files.write(path, b"two")
     assert path.stat().st_mode & 0o777 == 0o640
 
 
 def test_a_crash_while_writing_leaves_the_old_file_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "7.py"
-    keep.write(path, b"work of an hour")
+    safe_files.write(path, b"work of an hour")
 
     def crash(*_: object) -> None:
         raise OSError("no power")
 
     monkeypatch.setattr(os, "fsync", crash)
     with pytest.raises(OSError, match="no power"):
-        keep.write(path, b"new")
+        safe_files.write(path, b"new")
     monkeypatch.undo()
     assert path.read_bytes() == b"work of an hour"
     assert [each.name for each in tmp_path.iterdir() if each.is_file()] == ["7.py"]

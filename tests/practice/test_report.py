@@ -15,7 +15,7 @@ from practice.grader.contract import GroupResult, Problem, Report
 from practice.grader.diagnose import Diagnostician
 from practice.grader.explain import Explained, explain
 from practice.grader.html import html
-from practice.grader.page import Beside, Code, Grid, Toned, clean, line, padded, width
+from practice.grader.layout import Beside, Code, Grid, Toned, clean, line, padded, width
 from practice.grader.report import Asked, data, page, replay
 from practice.grader.terminal import plain, show, wants_colour
 from practice.grader.words import LANGUAGES, Words, said

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from practice.grader.watch import saves
+from practice.grader.submissions import saves
 
 
 class Stop(Exception):

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from practice.grader.calls import calls, read, shown
+from practice.grader.case_text import calls, read, shown
 from practice.grader.contract import Case, Step
 from practice.grader.play import script
 from tests.practice import tiny
