@@ -8,8 +8,8 @@ from types import FunctionType
 from practice.grader.contract import DEFAULT_SEED
 from practice.grader.explain import Explained
 from practice.grader.html import html
+from practice.grader.layout import Block, line
 from practice.grader.learner import Learner
-from practice.grader.page import Block, line
 from practice.grader.problems import folders, load
 from practice.grader.report import Asked, page
 from practice.grader.submissions import read_source
