@@ -1,0 +1,16 @@
+"""The judge's parts. Read `contract` first: its words are used by all the others.
+
+Asking: `command` (the command line), `request`, `verbs` (one function a verb), `classroom` (what a teacher asks), `words`
+(what is said, in both languages), `learner` (files and `progress` of one), `submissions`, `safe_files`, `problems`.
+
+Grading: `grade` (from cases to a verdict), `runner` (cases played in child processes), `play` (what is called, and what
+is right), `explain` (what a failing learner gets): `shrink` to the smallest case, `story`, `diagnose`.
+
+Showing: `report` (a page, or data), `layout` (what a page consists of), `terminal`, `rich_terminal`, `html`,
+`case_text` (a case as the calls that it makes), `progress_bar`.
+
+Isolation: `process` starts a child, which runs `child` inside `sandbox`, behind the filter of `seccomp`; `protocol` and
+`pipes` carry calls and replies; `strays`, `windows_job` and `affinity` are for single systems; `doctor` tries it all.
+
+The author's: `verify`, with the solutions of `catalogue` and `hostile`.
+"""

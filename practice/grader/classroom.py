@@ -158,8 +158,7 @@ def as_csv(graded: Sequence[Graded], words: Words, number: int) -> bytes:
     writer.writerow(["file", "verdict", "points", "of", "failed groups", "misconception"])
     for one in graded:
         report = one.report
-        of = sum(result.group.points for result in report.groups) if report else ""
-        row = [one.name, report.verdict if report else "", report.points if report else "", of]
+        row = [one.name, report.verdict if report else "", report.points if report else "", report.of if report else ""]
         row += [" ".join(one.failed_groups), reason(one, words, number)]
         writer.writerow([f"'{cell}" if str(cell).startswith(FORMULA) else cell for cell in row])
     return file.getvalue().encode("utf-8-sig", "backslashreplace")

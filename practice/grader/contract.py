@@ -200,5 +200,10 @@ class Report:
         return sum(result.group.points for result in self.groups if result.passed)
 
     @property
+    def of(self) -> int:
+        """The points that there are."""
+        return sum(result.group.points for result in self.groups)
+
+    @property
     def first_failure(self) -> CaseResult | None:
         return next((case for group in self.groups for case in group.cases if case.failure), None)

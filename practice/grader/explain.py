@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from practice.grader.contract import Case, CaseResult, Diagnosis, Problem, Report
 from practice.grader.diagnose import Diagnostician
-from practice.grader.grade import Runner
+from practice.grader.runner import Runner
 from practice.grader.shrink import SHRINKABLE, kind, shrink
 from practice.grader.story import Story, tell
 

@@ -12,8 +12,6 @@ from practice.grader.contract import Case, CaseResult, GroupResult, Limits, Prob
 from practice.grader.runner import Budget, Runner
 from practice.grader.words import said
 
-__all__ = ["Runner", "grade", "run_case"]
-
 OnProgress = Callable[[int, int], None]  # cases done, cases in all
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from practice.grader.catalogue import metadata
 from practice.grader.contract import Problem
 
 
@@ -21,15 +22,11 @@ class Hostile:
 
 def hostile(problem: Problem) -> list[Hostile]:
     """All of them, by name."""
-    reference = (problem.folder / "reference.py").read_text(encoding="utf-8")
-    reference = reference.replace("from __future__ import annotations\n", "")  # it would stand too late
+    reference = problem.reference().replace("from __future__ import annotations\n", "")  # it would stand too late
     found = made(problem)
     for path in (problem.folder / "hostile").glob("*.py"):
-        first, _, text = path.read_text(encoding="utf-8").partition("\n")
-        verdict = re.fullmatch(r"# verdict: ([A-Z]+)", first)
-        if verdict is None:
-            raise ValueError(f"{path.name} must say its verdict in its first line, such as '# verdict: WA'.")
-        found.append(Hostile(path.stem, verdict[1], re.sub(IMPORT, lambda line: copy(reference, line), text).encode()))
+        text = re.sub(IMPORT, lambda line: copy(reference, line), path.read_text(encoding="utf-8"))
+        found.append(Hostile(path.stem, metadata(path)["verdict"], text.encode()))
     return sorted(found, key=lambda one: one.name)
 
 

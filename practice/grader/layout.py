@@ -7,12 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Union
 
-TONES = ("", "good", "bad", "dim", "strong")
-
 
 @dataclass(frozen=True)
 class Toned:
-    """A piece of text in one of `TONES`; `link` is a path from the repository's root, where it leads somewhere."""
+    """A piece of text that is good, bad, dim or strong; `link` is a path from the repository's root, if it leads on."""
 
     text: str
     tone: str = ""

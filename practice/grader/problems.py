@@ -23,8 +23,3 @@ def load(number: int) -> Problem:
         raise ValueError(f"there is no problem {number}; there are {', '.join(map(str, known))}.")
     problem: Problem = importlib.import_module(f"practice.problems.{known[number].name}.problem").PROBLEM
     return problem
-
-
-def all_problems() -> list[Problem]:
-    """Every problem, by number."""
-    return [load(number) for number in folders()]

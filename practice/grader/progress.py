@@ -54,7 +54,7 @@ class Progress:
             return
         score = self.scores.setdefault(report.problem.number, Score())
         score.points = max(score.points or 0, report.points)
-        score.of = sum(result.group.points for result in report.groups) or score.of
+        score.of = report.of or score.of
         score.passed = score.passed or report.verdict == "AC"
         self._save()
 

@@ -31,17 +31,13 @@ def verdict_piece(verdict: str, words: Words) -> Toned:
     return Toned(words.verdict(verdict), {"AC": "good", "UNATTEMPTED": "strong"}.get(verdict, "bad"))
 
 
-def total(report: Report) -> int:
-    return sum(result.group.points for result in report.groups)
-
-
 def page(explained: Explained, words: Words, asked: Asked) -> list[Block]:
     """The report to be read from top to bottom: verdict, groups, story, misconception, next step."""
     report, story = explained.report, explained.story
     blocks: list[Block] = [_headline(report, words)]
     if report.message:
         blocks.append(_excerpt(words.of(report.message), words))
-    if total(report) and report.verdict != "UNATTEMPTED":
+    if report.of and report.verdict != "UNATTEMPTED":
         blocks.append(_groups(report, words))
         if not all(result.cases for result in report.groups):
             blocks.append(line(words("not_run")))
@@ -68,8 +64,8 @@ def page(explained: Explained, words: Words, asked: Asked) -> list[Block]:
 def _headline(report: Report, words: Words) -> Line:
     problem = report.problem
     pieces: list[Piece] = [verdict_piece(report.verdict, words), f"  {problem.number} {problem.title[words.language]}"]
-    if of := total(report):
-        pieces.append(f"  {words('points', points=report.points, of=of)}")
+    if report.of:
+        pieces.append(f"  {words('points', points=report.points, of=report.of)}")
     return Line(tuple(pieces))
 
 
@@ -199,7 +195,7 @@ def data(explained: Explained, words: Words, asked: Asked) -> dict[str, Any]:
         "verdict": report.verdict,
         "word": words(report.verdict),
         "points": report.points,
-        "of": total(report),
+        "of": report.of,
         "seed": report.seed,
         "groups": [
             {

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from practice.grader.contract import Case, Foreign, Limits, Report, Step
-from practice.grader.grade import Runner, grade, run_case
+from practice.grader.grade import grade, run_case
+from practice.grader.runner import Runner
 from practice.grader.strays import children
 from tests.practice import tiny
 

@@ -85,5 +85,5 @@ def test_a_file_without_a_verdict_in_its_first_line_is_refused(tmp_path, problem
     (tmp_path / "hostile").mkdir()
     (tmp_path / "reference.py").write_text("class PrefixCache: pass\n")
     (tmp_path / "hostile" / "nameless.py").write_text('"""No verdict."""\n')
-    with pytest.raises(ValueError, match=r"nameless\.py must say its verdict"):
+    with pytest.raises(ValueError, match=r"nameless\.py: the first line must be like"):
         hostile(replace(problem, folder=tmp_path))
