@@ -1,7 +1,7 @@
 """The judge's parts. Read `contract` first: its words are used by all the others.
 
-Asking: `command` (the command line), `request`, `verbs` (one function a verb), `classroom` (what a teacher asks), `words`
-(what is said, in both languages), `learner` (files and `progress` of one), `submissions`, `safe_files`, `problems`.
+Asking: `command` (the command line), `request`, `verbs` (one function a verb), `classroom` (what a teacher asks),
+`words` (what is said, in both languages), `learner` (their files), `progress`, `submissions`, `safe_files`, `problems`.
 
 Grading: `grade` (from cases to a verdict), `runner` (cases played in child processes), `play` (what is called, and what
 is right), `explain` (what a failing learner gets): `shrink` to the smallest case, `story`, `diagnose`.
