@@ -196,11 +196,11 @@ class Precise(Scored):
         Scored.__init__(self, num_workers, None, load_weight)
 
     def observe(self, worker: int, added: Blocks, removed: Blocks) -> None:
-        """Blocks that entered and left a worker's cache."""
+        """Blocks that entered a worker's cache, and then those that left it."""
         index = self.indexes[worker].lru
-        for block in removed:
+        index.update(dict.fromkeys(added))
+        for block in removed:  # some of them were added for a moment only
             index.pop(block, None)
-        index.update(dict.fromkeys(block for block in added if block not in set(removed)))
 
     def route(self, blocks: Blocks) -> int:
         return LoadBalancer.route(self, blocks)

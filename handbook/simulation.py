@@ -15,7 +15,7 @@ from collections import OrderedDict, deque
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
-from itertools import chain, groupby
+from itertools import chain, groupby, pairwise
 from math import ceil, inf
 from random import Random
 from typing import NamedTuple, Protocol
@@ -195,10 +195,14 @@ class Outcome:
 def simulate(
     arrivals: Iterable[Arrival], workers: Sequence[Worker], router: Router | None = None, delay: float = 0.0
 ) -> Outcome:
-    """Serve arrivals, which come in order of time; without a router all go to the first worker.
+    """Serve arrivals, which come in order of time, on new workers; without a router all go to the first.
 
-    A router that observes learns what happened to a cache `delay` seconds later, and requests that end at once.
+    A router learns at once which requests end, and one that observes, `delay` seconds later, what happened to a cache.
     """
+    arrivals = list(arrivals)
+    for one, next_one in pairwise(arrivals):
+        if next_one.time < one.time:
+            raise ValueError(f"an arrival at {next_one.time} s comes after one at {one.time} s: sort them by time.")
     observe = getattr(router, "observe", None)
     served: list[Served] = []
     ends: list[tuple[float, int, float]] = []  # a heap: when a step ends, whose, and when it began
@@ -224,7 +228,10 @@ def simulate(
         while news and news[0][0] <= now and observe is not None:
             observe(*news.popleft()[1:])
         for arrival in arriving:
-            workers[0 if router is None else router.route(arrival.blocks)].add(arrival)
+            number = 0 if router is None else router.route(arrival.blocks)
+            if not 0 <= number < len(workers):
+                raise ValueError(f"there is no worker {number}: a router's route returns 0 to {len(workers) - 1}.")
+            workers[number].add(arrival)
         for number, worker in enumerate(workers):
             if worker.queue and not worker.running:
                 start(number, now)

@@ -88,7 +88,7 @@ def test_on_the_recorded_traces_a_block_cache_hits_what_independent_simulators_f
 
 def test_a_step_takes_more_requests_up_to_its_budget_and_their_prefixes_are_cached_at_its_end():
     arrivals = arrivals_of([[0, 1], [0, 2], [0, 3], [0, 4]], [0.0] * 4)
-    outcome = simulate(arrivals, [Worker(COST, None, BLOCK, budget=19)])
+    outcome = simulate(arrivals, [Worker(COST, None, BLOCK, budget=16)])
     assert [(s.start, s.end, s.num_cached) for s in outcome.served] == [
         *[(0.0, 9.0, 0)] * 2,  # 16 tokens; the third does not fit
         *[(9.0, 14.0, 4)] * 2,
@@ -121,6 +121,17 @@ def test_without_a_cache_the_order_changes_no_work():
     arrivals = arrivals_of([[n] * (n % 3 + 1) for n in range(20)], [float(n) for n in range(20)])
     both = [simulate(arrivals, [Worker(COST, 0, BLOCK, policy=policy)]) for policy in (None, Backwards())]
     assert both[0].busy == both[1].busy and both[0].served[-1].end == both[1].served[-1].end
+
+
+def test_what_ends_at_some_time_ends_before_what_arrives_then():
+    class Watching(InTurn):
+        def route(self, tokens):
+            finished.append(len(self.finished))
+            return 0
+
+    finished: list[int] = []
+    simulate(arrivals_of([[0], [1], [2]], [0.0, 3.0, 5.5]), [Worker(COST, None, BLOCK)], Watching([]))
+    assert finished == [0, 1, 1]
 
 
 def test_what_happened_to_a_cache_is_told_after_the_delay():
@@ -156,3 +167,11 @@ def test_random_times_keep_the_order_and_the_mean_interval():
     assert [a.time for a in arrivals] == sorted(a.time for a in arrivals)
     assert arrivals[-1].time / 4000 == pytest.approx(0.3, rel=0.05)
     assert arrivals == at_random_times(arrivals, 0.3, seed=1) != at_random_times(arrivals, 0.3, seed=2)
+
+
+def test_arrivals_out_of_order_and_workers_that_do_not_exist_are_refused():
+    arrivals = arrivals_of([[0], [1]], [5.0, 4.0])
+    with pytest.raises(ValueError, match=r"an arrival at 4.0 s comes after one at 5.0 s: sort them"):
+        simulate(arrivals, [Worker(COST)])
+    with pytest.raises(ValueError, match=r"no worker -1: .* returns 0 to 1"):
+        simulate(arrivals[:1], [Worker(COST), Worker(COST)], InTurn([-1]))
