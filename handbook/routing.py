@@ -15,7 +15,7 @@ from __future__ import annotations
 from bisect import bisect
 from collections.abc import Hashable, Iterable, Sequence
 from hashlib import sha256
-from math import ceil, inf
+from math import inf
 from random import Random
 
 from handbook.simulation import BlockCache
@@ -95,9 +95,7 @@ class PrefixHash(LoadBalancer):
     def __init__(self, num_workers: int, depth: int = 1, bound: float = 1.25, num_places: int = 64) -> None:
         LoadBalancer.__init__(self, num_workers)
         if bound < 1:
-            raise ValueError(
-                f"with a bound of {bound} times the mean load, all workers may be over it: give 1 or more."
-            )
+            raise ValueError(f"with a bound of {bound} times the mean load all may be over it: give 1 or more.")
         self.depth, self.bound = depth, bound
         self.ring = sorted((place((worker, n)), worker) for worker in range(num_workers) for n in range(num_places))
 
@@ -105,7 +103,7 @@ class PrefixHash(LoadBalancer):
         most = self.bound * (sum(self.loads) + 1) / len(self.loads)
         first = bisect(self.ring, (place(tuple(blocks[: self.depth])), inf))
         for _, worker in self.ring[first:] + self.ring[:first]:
-            if self.loads[worker] + 1 <= (most if most == inf else ceil(most)):
+            if self.loads[worker] < most:
                 return worker
         raise AssertionError("the least loaded worker is never over the bound")
 
@@ -151,10 +149,10 @@ class CacheAware(Indexed):
 
     def choose(self, blocks: Blocks) -> int:
         low, high = min(self.loads), max(self.loads)
-        matches = self.matches(blocks)
-        best = max(matches)
         if high - low > self.balance_abs and high > self.balance_rel * low:
             return LoadBalancer.choose(self, blocks)
+        matches = self.matches(blocks)
+        best = max(matches)
         if best > self.match_threshold * len(blocks):
             return self.least(worker for worker, match in enumerate(matches) if match == best)
         return LoadBalancer.choose(self, blocks)
@@ -168,8 +166,8 @@ class StickyUntilSaturated(Indexed):
         self.slack = slack
 
     def choose(self, blocks: Blocks) -> int:
-        free = [worker for worker, load in enumerate(self.loads) if load <= min(self.loads) + self.slack]
-        matches = self.matches(blocks)
+        most, matches = min(self.loads) + self.slack, self.matches(blocks)
+        free = [worker for worker, load in enumerate(self.loads) if load <= most]
         best = max(matches[worker] for worker in free)
         return self.least(worker for worker in free if matches[worker] == best)
 
@@ -185,8 +183,10 @@ class Scored(Indexed):
         self.load_weight = load_weight
 
     def choose(self, blocks: Blocks) -> int:
-        costs = [self.load_weight * load - match for load, match in zip(self.loads, self.matches(blocks), strict=True)]
-        return self.least(worker for worker, cost in enumerate(costs) if cost == min(costs))
+        pairs = zip(self.loads, self.matches(blocks), strict=True)
+        costs = [self.load_weight * load - match for load, match in pairs]
+        lowest = min(costs)
+        return self.least(worker for worker, cost in enumerate(costs) if cost == lowest)
 
 
 class Precise(Scored):
