@@ -27,9 +27,10 @@ class Learner:
         self.unsaved: OSError | None = None  # why the progress could not be written
 
     def shown(self, path: Path) -> str:
-        """The path as the repository's root sees it, the same on every machine."""
-        folder = "practice/solutions" if self.folder == DEFAULT else f"${FOLDER}"
-        return f"{folder}/{path.relative_to(self.folder).as_posix()}"
+        """The path as the repository's root sees it: the same on every machine, unless another folder was named."""
+        if self.folder != DEFAULT:
+            return str(path)
+        return f"practice/solutions/{path.relative_to(self.folder).as_posix()}"
 
     def notes(self, words: Words) -> list[str]:
         """What went wrong beside grading: progress that could not be read or written."""
