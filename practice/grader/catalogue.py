@@ -59,21 +59,22 @@ def catalogued(problem: Problem) -> list[Solution]:
 
 def _solution(problem: Problem, path: Path) -> Solution:
     said = metadata(path)
-    if unknown := said.keys() - {"verdict", "group", "diagnosis"}:
-        names = ", ".join(sorted(unknown))
-        raise ValueError(f"{path}: the first line names {names}; it may name verdict, group and diagnosis.")
-    verdict, diagnosis = said.get("verdict", ""), said.get("diagnosis")
-    if verdict not in VERDICTS:
-        raise ValueError(f"{path}: the verdict is {verdict!r}; it must be one of {', '.join(VERDICTS)}.")
+    diagnosis = said.get("diagnosis")
     if diagnosis is not None and diagnosis not in problem.diagnoses:
         raise ValueError(f"{path}: the problem has no diagnosis {diagnosis!r}; add it, or name one that it has.")
-    return Solution(path, problem.class_name, verdict, said.get("group"), diagnosis)
+    return Solution(path, problem.class_name, said["verdict"], said.get("group"), diagnosis)
 
 
 def metadata(path: Path) -> Mapping[str, str]:
-    """What the first line says, by its words."""
+    """What the first line says, by its words, among which is always the verdict."""
     with path.open(encoding="utf-8") as file:
         line = file.readline().strip()
     if not line.startswith("# "):
         raise ValueError(f"{path}: the first line must be like '# verdict: WA | group: chain'; it is {line!r}.")
-    return {key: value for key, _, value in (part.strip().partition(": ") for part in line[2:].split("|"))}
+    said = {key: value for key, _, value in (part.strip().partition(": ") for part in line[2:].split("|"))}
+    if unknown := said.keys() - {"verdict", "group", "diagnosis"}:
+        names = ", ".join(sorted(unknown))
+        raise ValueError(f"{path}: the first line names {names}; it may name verdict, group and diagnosis.")
+    if (verdict := said.get("verdict", "")) not in VERDICTS:
+        raise ValueError(f"{path}: the verdict is {verdict!r}; it must be one of {', '.join(VERDICTS)}.")
+    return said

@@ -24,10 +24,12 @@ from practice.grader import protocol, seccomp, strays, windows_job
 from practice.grader.contract import Limits
 from practice.grader.pipes import Closed, Flooded, Overdue, Pipes, PolledPipes, ThreadedPipes
 from practice.grader.protocol import Garbled, Raised, Value
-from practice.grader.words import said
+from practice.grader.words import Said, said
 
 POSIX = os.name == "posix"
-OUT_OF_TIME = said("more CPU time than all cases together may take", "用掉的 CPU 时间超过了所有用例总共的限度")
+OUT_OF_TIME = "TLE", said("more CPU time than all cases together may take", "用掉的 CPU 时间超过了所有用例总共的限度")
+OVERDUE = "TLE", said("no answer in time: it computes, waits or sleeps too long", "没有按时回答：计算、等待或睡眠太久")
+FLOODED = "OLE", said("more was printed than is allowed", "打印的内容超过了允许的长度")
 START_SECONDS = 20.0  # for a machine that is busy beyond reason; a start takes some 0.03
 # The child reads its host and the settings from stdin, and runs the host with builtins of its own.
 BOOT = """
@@ -130,18 +132,14 @@ class Child:
     def ask(self, seconds: float, *message: Any) -> Value | Raised:
         """Make a call and return the reply to it, as plain data; raises Stopped when there is none."""
         self._number += 1
-        detail: str
         try:
             return protocol.parse(self._pipes.exchange(protocol.frame(self._number, *message), seconds), self._number)
         except Overdue:
-            verdict, detail = (
-                "TLE",
-                said("no answer in time: it computes, waits or sleeps too long", "没有按时回答：计算、等待或睡眠太久"),
-            )
+            why = OVERDUE
         except Flooded:
-            verdict, detail = "OLE", said("more was printed than is allowed", "打印的内容超过了允许的长度")
+            why = FLOODED
         except Garbled as error:
-            verdict, detail = (
+            why = (
                 "RTE",
                 said(
                     f"bytes that are no reply came through the judge's private pipe: {error}",
@@ -151,9 +149,9 @@ class Child:
         except Closed:
             self._pipes.drain(0.5)
             self.end()
-            verdict, detail = self._how_it_ended()
+            why = self._how_it_ended()
         self.end()
-        raise Stopped(verdict, detail)
+        raise Stopped(*why)
 
     @property
     def printed(self) -> bytes:
@@ -207,10 +205,10 @@ class Child:
             self.exit_status = 0
         self._process.returncode = self.exit_status
 
-    def _how_it_ended(self) -> tuple[str, str]:
+    def _how_it_ended(self) -> tuple[str, Said]:
         assert self.exit_status is not None
         if not POSIX and self.exit_status == windows_job.OUT_OF_TIME:
-            return "TLE", OUT_OF_TIME
+            return OUT_OF_TIME
         if self.exit_status >= 0:
             return "RTE", said(
                 f"the process ended itself with exit status {self.exit_status}, as os._exit does",
@@ -218,7 +216,7 @@ class Child:
             )
         name = signal.Signals(-self.exit_status).name
         if name == "SIGXCPU" or (name == "SIGKILL" and self.cpu_seconds > self.cpu_limit):
-            return "TLE", OUT_OF_TIME
+            return OUT_OF_TIME
         hints = {
             "SIGSEGV": (", as after too deep a recursion", "，像是递归太深"),
             "SIGKILL": (", or let go of the judge's pipes", "，或者放开了判题器的管道"),
