@@ -53,7 +53,7 @@ class Learner:
         return safe_files.write(self.path(number), source)
 
     def diagnostician(self, problem: Problem) -> Diagnostician:
-        from practice.grader.catalogue import catalogued  # not needed, and not loaded, before something fails
+        from practice.grader.catalogue import catalogued  # not needed, and not loaded, when all is well
 
         return Diagnostician(problem, catalogued(problem))
 
@@ -68,7 +68,9 @@ class Learner:
         """The report on a solution and its story. A `case` is played alone and told as it is, without a score."""
         asked = problem if case is None else one_case(problem, case)
         report = grade(asked, source, seed, problem.starter(), on_progress)
-        explained = explain(report, source, self.diagnostician(problem), as_it_is=case is not None)
+        explained = Explained(report)
+        if report.first_failure:
+            explained = explain(report, source, self.diagnostician(problem), as_it_is=case is not None)
         if case is None:
             try:
                 self.progress.record(report)
