@@ -7,6 +7,8 @@ textbook one; `handbook.paged` has the one in blocks.
 Shapes use B batch, T tokens of this call, S of the whole sequence, H query heads, KV heads of K and V, D head_dim.
 """
 
+# Woven from notebooks/zh/01_mini_llm.ipynb by make build: edit it there.
+
 from __future__ import annotations
 
 from typing import Protocol

@@ -1,5 +1,7 @@
 """A Hugging Face model folder: `config.json`, and tensors in one safetensors file or in shards with an index."""
 
+# Woven from notebooks/zh/01_mini_llm.ipynb by make build: edit it there.
+
 from __future__ import annotations
 
 import json

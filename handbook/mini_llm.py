@@ -9,6 +9,8 @@ Shapes use B batch, T tokens of this call, H query heads, KV heads of K and V, D
 Source: Qwen3 technical report (arXiv 2505.09388); tensor names as in transformers' `Qwen3ForCausalLM`.
 """
 
+# Woven from notebooks/zh/01_mini_llm.ipynb by make build: edit it there.
+
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
@@ -164,6 +166,32 @@ class Transformer(nn.Module):
         if not config.tie_word_embeddings:
             self.lm_head = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
 
+    def hidden_states(
+        self, input_ids: Tensor, positions: Tensor | None = None, kv_cache: KVCache | None = None
+    ) -> Tensor:
+        """The last layer's output `[B, T, hidden]` for int64 ids `[B, T]`; positions default to 0 .. T-1."""
+        if input_ids.dim() != 2 or input_ids.dtype != torch.int64 or input_ids.numel() == 0:
+            found = f"{input_ids.dtype} {list(input_ids.shape)}"
+            raise ValueError(f"input_ids must be int64 [batch, tokens], at least one token; got {found}.")
+        least, most, last = int(input_ids.min()), int(input_ids.max()), self.config.vocab_size - 1
+        if least < 0 or most > last:
+            raise ValueError(f"input_ids go from {least} to {most}, and the vocabulary from 0 to {last}.")
+        if positions is None:
+            positions = torch.arange(input_ids.shape[1], device=input_ids.device)[None]
+        cos, sin = rotary_angles(positions, self.config)
+        x = self.embed_tokens(input_ids)
+        for layer in self.layers:
+            x = layer(x, cos, sin, kv_cache or NoCache())
+        return self.norm(x)
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """Logits `[..., vocab]` of hidden states `[..., hidden]`."""
+        weight = self.embed_tokens.weight if self.config.tie_word_embeddings else self.lm_head.weight
+        return F.linear(hidden, weight)
+
+    def forward(self, input_ids: Tensor, positions: Tensor | None = None, kv_cache: KVCache | None = None) -> Tensor:
+        return self.logits(self.hidden_states(input_ids, positions, kv_cache))
+
     @classmethod
     def random(cls, config: Qwen3Config, seed: int, dtype: torch.dtype = torch.float32) -> Transformer:
         """Random weights that keep activations near 1: for tests and timing, where what they say does not matter."""
@@ -193,32 +221,6 @@ class Transformer(nn.Module):
         check_tensors(path, tensors, {name: parameter.shape for name, parameter in model.named_parameters()})
         model.load_state_dict({name: tensor.to(dtype) for name, tensor in tensors.items()}, assign=True)
         return model.eval()
-
-    def hidden_states(
-        self, input_ids: Tensor, positions: Tensor | None = None, kv_cache: KVCache | None = None
-    ) -> Tensor:
-        """The last layer's output `[B, T, hidden]` for int64 ids `[B, T]`; positions default to 0 .. T-1."""
-        if input_ids.dim() != 2 or input_ids.dtype != torch.int64 or input_ids.numel() == 0:
-            found = f"{input_ids.dtype} {list(input_ids.shape)}"
-            raise ValueError(f"input_ids must be int64 [batch, tokens], at least one token; got {found}.")
-        least, most, last = int(input_ids.min()), int(input_ids.max()), self.config.vocab_size - 1
-        if least < 0 or most > last:
-            raise ValueError(f"input_ids go from {least} to {most}, and the vocabulary from 0 to {last}.")
-        if positions is None:
-            positions = torch.arange(input_ids.shape[1], device=input_ids.device)[None]
-        cos, sin = rotary_angles(positions, self.config)
-        x = self.embed_tokens(input_ids)
-        for layer in self.layers:
-            x = layer(x, cos, sin, kv_cache or NoCache())
-        return self.norm(x)
-
-    def logits(self, hidden: Tensor) -> Tensor:
-        """Logits `[..., vocab]` of hidden states `[..., hidden]`."""
-        weight = self.embed_tokens.weight if self.config.tie_word_embeddings else self.lm_head.weight
-        return F.linear(hidden, weight)
-
-    def forward(self, input_ids: Tensor, positions: Tensor | None = None, kv_cache: KVCache | None = None) -> Tensor:
-        return self.logits(self.hidden_states(input_ids, positions, kv_cache))
 
 
 @torch.inference_mode()
