@@ -92,7 +92,7 @@ class LongestOutputFirst:
 
 
 class ShortestUncachedFirst:
-    """The least to compute first: the lowest mean wait, at the price of long prompts."""
+    """The least to compute first: short waits for most, at the price of those with much to compute."""
 
     def order(self, queue: Sequence[Waiting]) -> list[Waiting]:
         return sorted(queue, key=lambda waiting: waiting.num_uncached)

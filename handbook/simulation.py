@@ -93,6 +93,7 @@ class BlockCache:
 class Queued(NamedTuple):
     """A request in a worker's queue."""
 
+    number: int  # of those before it, which orders them by arrival
     arrival: Arrival
     came: int  # tokens that the worker had computed by then
 
@@ -115,13 +116,15 @@ class Worker:
         self.cost, self.block_size, self.policy, self.budget = cost, block_size, policy, budget
         self.cache = BlockCache(cache_blocks)
         self.queue: deque[Queued] = deque()
+        self.num_added = 0
         self.running: list[tuple[Arrival, int]] = []  # with the tokens found cached
         self.num_computed = 0  # tokens
         self.busy = 0.0  # seconds
 
     def add(self, arrival: Arrival) -> None:
         """A request joins the queue."""
-        self.queue.append(Queued(arrival, self.num_computed))
+        self.queue.append(Queued(self.num_added, arrival, self.num_computed))
+        self.num_added += 1
 
     def num_cached(self, queued: Queued) -> int:
         """Tokens of a request that it would not compute now. The last one is always computed."""
@@ -131,7 +134,7 @@ class Worker:
     def start(self) -> float:
         """Begin a step with the head of the queue, in the policy's order; the seconds that it takes."""
         if self.policy is not None:
-            self.queue = deque(ordered([self._view(queued) for queued in self.queue], self.policy))
+            self.queue = deque(ordered([self._view(queued) for queued in sorted(self.queue)], self.policy))
         num_uncached = 0
         while self.queue:
             arrival, num_cached = self.queue[0].arrival, self.num_cached(self.queue[0])

@@ -245,7 +245,7 @@ def test_ordering_by_the_cache_carries_a_load_under_which_first_come_first_serve
     for name in ("LPM", "DFS weight", "HRRN", "shortest uncached"):
         assert outcomes[name].hit_rate > 0.37 and outcomes[name].mean_ttft < 15
     for name in ("FCFS", "random", "longest output"):
-        assert outcomes[name].hit_rate < 0.20 and outcomes[name].mean_ttft > 200
+        assert outcomes[name].hit_rate < 0.25 and outcomes[name].mean_ttft > 200
     assert outcomes["shortest uncached"].ttft(0.5) < outcomes["LPM"].ttft(0.5) / 2
     assert outcomes["shortest uncached"].ttft(1) > 3 * outcomes["HRRN"].ttft(1)
 

@@ -113,6 +113,18 @@ def test_a_policy_sees_all_that_came_at_once_and_what_was_computed_since():
     assert seen == [[(0, 0, 0, 4), (0, 0, 0, 4)], [(0, 8, 4, 4), (2, 0, 0, 4)], [(2, 4, 0, 4)]]
 
 
+def test_a_policy_is_asked_in_order_of_arrival_whatever_it_answered_before():
+    class Backwards:
+        def order(self, queue):
+            seen.append([w.request.arrival.blocks[0] for w in queue])
+            return list(reversed(queue))
+
+    seen: list[object] = []
+    arrivals = arrivals_of([["a"], ["b"], ["c"], ["d"]], [0.0, 0.0, 0.0, 1.0])
+    simulate(arrivals, [Worker(COST, policy=Backwards())])
+    assert seen == [["a", "b", "c"], ["a", "b", "d"], ["a", "b"], ["a"]]
+
+
 def test_without_a_cache_the_order_changes_no_work():
     class Backwards:
         def order(self, queue):
