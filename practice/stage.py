@@ -7,6 +7,7 @@ answers alike wherever both have rules. A pool knows no adapters: a token of one
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from string import ascii_uppercase
 from typing import Any
 
@@ -27,7 +28,7 @@ def play(solution: Callable[..., Any], case: Case | None = None) -> PoolTheatre:
     stage, requests = PoolTheatre(pool), dict[int, PlayedRequest]()
     numbers = dict[tuple[int | None, int], int]()  # of adapters and tokens, in the order of their appearance
     for move, _ in script(case, problem.rules):
-        answer = getattr(cache, move.step.method)(*move.args, **move.kwargs)
+        answer = getattr(cache, move.step.method)(*deepcopy(move.args), **move.kwargs)  # it may change what it gets
         if move.step.method == "allocate":
             (tokens, *_), lora_id = move.args, move.kwargs.get("lora_id")
             request = requests[move.step.id] = PlayedRequest(ascii_uppercase[len(requests) % 26], tokens)

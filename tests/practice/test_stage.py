@@ -38,3 +38,20 @@ def test_a_wrong_answer_is_named_beside_the_right_one():
     (wrong,) = [solution for solution in solutions(PROBLEM, "wrong") if solution.name == "zero_is_none"]
     titles = [act.title for act in play(wrong.make()).acts]
     assert "C, LoRA 0, allocates: the class answers ([0, 4], 2), but the pool ([4, 5], 0)" in titles
+
+
+def test_a_class_that_uses_up_what_it_is_given_is_played_as_well():
+    class Consuming:
+        def __init__(self, **parameters):
+            self.cache = REFERENCE(**parameters)
+
+        def allocate(self, tokens, lora_id=None):
+            answer = self.cache.allocate(list(tokens), lora_id)
+            tokens.clear()
+            return answer
+
+        def free(self, block_table):
+            self.cache.free(list(block_table))
+            block_table.clear()
+
+    assert not any(", but the pool" in act.title for act in play(Consuming).acts)
