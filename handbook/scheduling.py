@@ -8,6 +8,8 @@ Source: SGLang 0.5.23, `SchedulePolicy` (srt/managers/schedule_policy.py), where
 response ratio next is Brinch Hansen's (1971).
 """
 
+# Woven from notebooks/zh/06_scheduling.ipynb by make build: edit it there.
+
 from __future__ import annotations
 
 from collections import Counter, defaultdict

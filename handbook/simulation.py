@@ -9,6 +9,8 @@ What it leaves out: decoding, which shares the steps; long prompts in chunks; bl
 those of answers. So it compares policies, and predicts no seconds.
 """
 
+# Woven from notebooks/zh/06_scheduling.ipynb by make build: edit it there.
+
 from __future__ import annotations
 
 from collections import OrderedDict, deque
