@@ -10,6 +10,8 @@ Source: SGLang's router and smg (cache_aware.rs, prefix_hash); llm-d's scorer of
 (Mitzenmacher, 2001); consistent hashing with bounded loads (arXiv 1608.01350).
 """
 
+# Woven from notebooks/zh/07_routing.ipynb by make build: edit it there.
+
 from __future__ import annotations
 
 from bisect import bisect
