@@ -10,6 +10,8 @@ engine holds no block.
 Source: Orca (OSDI 2022) for scheduling by step; in vLLM 0.33.0 `Scheduler.schedule` and `KVCacheManager`.
 """
 
+# Woven from notebooks/zh/02_paged_engine.ipynb by make build: edit it there.
+
 from __future__ import annotations
 
 import operator
@@ -60,33 +62,6 @@ class LLMEngine:
 
     # ---- requests come and go
 
-    def generate(
-        self, prompts: Sequence[Sequence[int]], params: SamplingParams | Sequence[SamplingParams]
-    ) -> list[list[int]]:
-        """Run all prompts to their end; the new tokens of each, in the order given. `params`: one, or one a prompt."""
-        each = [params] * len(prompts) if isinstance(params, SamplingParams) else list(params)
-        if len(each) != len(prompts):
-            raise ValueError(f"{len(prompts)} prompts but {len(each)} sampling params: give one, or one a prompt.")
-        checked = [self._check(prompt, p) for prompt, p in zip(prompts, each, strict=True)]
-        pending: set[int] = set()
-        outputs: dict[int, list[int]] = {}
-        try:
-            for prompt, p in zip(checked, each, strict=True):
-                pending.add(self.add_request(prompt, p))
-            while pending:
-                for request in self.step():
-                    if request.request_id in pending:
-                        pending.remove(request.request_id)
-                        outputs[request.request_id] = request.output_token_ids
-                    else:
-                        self._undelivered.append(request)
-        finally:  # an interrupted cell leaves nothing of its own behind
-            for request in [*self.waiting, *self.running]:
-                if request.request_id in pending:
-                    self.abort(request.request_id)
-            self._undelivered = [r for r in self._undelivered if r.request_id not in pending]
-        return [outputs[request_id] for request_id in sorted(outputs)]
-
     def add_request(self, prompt: Sequence[int], params: SamplingParams) -> int:
         """Queue a prompt; its id. A prompt that could never fit into the pool is a ValueError."""
         token_ids = self._check(prompt, params)
@@ -94,16 +69,6 @@ class LLMEngine:
         came, generator = self._num_computed, params.generator()
         self.waiting.append(Request(request_id, token_ids, len(token_ids), params, generator, came))
         return request_id
-
-    def abort(self, request_id: int) -> None:
-        """Drop a waiting or running request and free its blocks."""
-        for queue in (self.waiting, self.running):
-            for request in queue:
-                if request.request_id == request_id:
-                    queue.remove(request)
-                    self._release(request)
-                    return
-        raise ValueError(f"request {request_id!r} is neither waiting nor running: it is finished, aborted or unknown.")
 
     def _check(self, prompt: Sequence[int], params: SamplingParams) -> list[int]:
         if not isinstance(params, SamplingParams):
@@ -123,31 +88,63 @@ class LLMEngine:
             )
         return token_ids
 
-    # ---- one step: schedule, compute, update
+    def _num_blocks_for(self, num_tokens: int) -> int:
+        return -(-num_tokens // self.pool.block_size)
 
-    @torch.inference_mode()
-    def step(self) -> list[Request]:
-        """Schedule, run one forward pass, and return the requests that finished. After an interrupt: call it again."""
-        scheduled, num_cached = self._schedule()
-        next_tokens = self._compute(scheduled) if scheduled else {}
-        decodes = sum(request.is_decoding for request in scheduled)
-        total = sum(scheduled.values())
-        self._num_computed += total
-        self.step_log.append(
-            {"num_tokens": total, "num_prefill": total - decodes, "num_decode": decodes, "num_cached": num_cached}
+    # ---- blocks are given and taken back
+
+    def _cached_prefix(self, request: Request) -> list[int]:
+        """The blocks of the longest cached prefix. The last token is left out: its hidden state is still needed."""
+        if self._cache is None:
+            return []
+        self._cache.extend_hashes(request.block_hashes, request.token_ids)
+        return self._cache.lookup(request.token_ids[:-1], request.block_hashes)
+
+    def _admit(self, request: Request, budget: int) -> int:
+        """Give a waiting request its cached prefix and blocks for a first chunk; the chunk's tokens, 0 if none fits."""
+        cached = self._cached_prefix(request)
+        num_cached = len(cached) * self.pool.block_size
+        num_tokens = min(len(request.token_ids) - num_cached, budget)
+        missing = self._num_blocks_for(num_cached + num_tokens) - len(cached)
+        num_idle = sum(self.pool.ref_cnt[block] == 0 for block in cached)  # free, but about to be taken as hits
+        if missing > self.pool.num_free - num_idle:
+            return 0
+        if self._cache is not None:
+            self._cache.touch(cached)
+        request.block_table = cached + (self.pool.allocate(missing) or [])
+        request.num_computed = num_cached
+        if request.num_cached is None:
+            request.num_cached = num_cached
+            if self._cache is not None:
+                self._cache.record(request.num_prompt - 1, num_cached)
+        return num_tokens
+
+    def _grow(self, request: Request, num_tokens: int, scheduled: dict[Request, int]) -> bool:
+        """Give a running request blocks for num_tokens more, preempting the youngest; False if that was itself."""
+        missing = self._num_blocks_for(request.num_computed + num_tokens) - len(request.block_table)
+        while (blocks := self.pool.allocate(missing)) is None:
+            if len(self.running) == 1:
+                raise RuntimeError(self._blocked_by_others(request))
+            youngest = self.running.pop()
+            scheduled.pop(youngest, None)
+            self._release(youngest)
+            self.waiting.appendleft(youngest)
+            if youngest is request:
+                return False
+        request.block_table.extend(blocks)
+        return True
+
+    def _release(self, request: Request) -> None:
+        self.pool.free(request.block_table)
+        request.block_table, request.num_computed = [], 0
+
+    def _blocked_by_others(self, request: Request) -> str:
+        return (
+            f"request {request.request_id} cannot go on with the {self.pool.num_free} of {self.pool.num_blocks} blocks "
+            "that are free: the others are held outside this engine; free those blocks first."
         )
-        for request, num_tokens in scheduled.items():
-            self._register_full_blocks(request, request.num_computed + num_tokens)
-            request.num_computed += num_tokens
-            if request not in next_tokens:
-                continue
-            request.token_ids.append(next_tokens[request])
-            if request.is_finished(self.eos_token_id):
-                self.running.remove(request)
-                self._release(request)
-                self._undelivered.append(request)
-        finished, self._undelivered = self._undelivered, []
-        return finished
+
+    # ---- one step: schedule, compute, update
 
     def _schedule(self) -> tuple[dict[Request, int], int]:
         """Tokens to compute for each request in this step, and the tokens that admitted requests found cached."""
@@ -175,39 +172,15 @@ class LLMEngine:
             raise RuntimeError(self._blocked_by_others(self.waiting[0]))
         return scheduled, num_cached
 
-    def _grow(self, request: Request, num_tokens: int, scheduled: dict[Request, int]) -> bool:
-        """Give a running request blocks for num_tokens more, preempting the youngest; False if that was itself."""
-        missing = self._num_blocks_for(request.num_computed + num_tokens) - len(request.block_table)
-        while (blocks := self.pool.allocate(missing)) is None:
-            if len(self.running) == 1:
-                raise RuntimeError(self._blocked_by_others(request))
-            youngest = self.running.pop()
-            scheduled.pop(youngest, None)
-            self._release(youngest)
-            self.waiting.appendleft(youngest)
-            if youngest is request:
-                return False
-        request.block_table.extend(blocks)
-        return True
+    def _views(self) -> list[Waiting]:
+        by_arrival, now = sorted(self.waiting, key=lambda r: r.request_id), self._num_computed
+        return [
+            Waiting(r, r.token_ids, len(r.token_ids), r.params.max_tokens, now - r.came, self._num_cached)
+            for r in by_arrival
+        ]
 
-    def _admit(self, request: Request, budget: int) -> int:
-        """Give a waiting request its cached prefix and blocks for a first chunk; the chunk's tokens, 0 if none fits."""
-        cached = self._cached_prefix(request)
-        num_cached = len(cached) * self.pool.block_size
-        num_tokens = min(len(request.token_ids) - num_cached, budget)
-        missing = self._num_blocks_for(num_cached + num_tokens) - len(cached)
-        num_idle = sum(self.pool.ref_cnt[block] == 0 for block in cached)  # free, but about to be taken as hits
-        if missing > self.pool.num_free - num_idle:
-            return 0
-        if self._cache is not None:
-            self._cache.touch(cached)
-        request.block_table = cached + (self.pool.allocate(missing) or [])
-        request.num_computed = num_cached
-        if request.num_cached is None:
-            request.num_cached = num_cached
-            if self._cache is not None:
-                self._cache.record(request.num_prompt - 1, num_cached)
-        return num_tokens
+    def _num_cached(self, request: Request) -> int:
+        return len(self._cached_prefix(request)) * self.pool.block_size
 
     def _compute(self, scheduled: dict[Request, int]) -> dict[Request, int]:
         """The forward pass; a new token for each request whose last token was computed in it."""
@@ -226,24 +199,29 @@ class LLMEngine:
             if num_tokens == request.num_uncomputed
         }
 
-    # ---- what a policy sees, and where the pool is asked
-
-    def _views(self) -> list[Waiting]:
-        by_arrival, now = sorted(self.waiting, key=lambda r: r.request_id), self._num_computed
-        return [
-            Waiting(r, r.token_ids, len(r.token_ids), r.params.max_tokens, now - r.came, self._num_cached)
-            for r in by_arrival
-        ]
-
-    def _num_cached(self, request: Request) -> int:
-        return len(self._cached_prefix(request)) * self.pool.block_size
-
-    def _cached_prefix(self, request: Request) -> list[int]:
-        """The blocks of the longest cached prefix. The last token is left out: its hidden state is still needed."""
-        if self._cache is None:
-            return []
-        self._cache.extend_hashes(request.block_hashes, request.token_ids)
-        return self._cache.lookup(request.token_ids[:-1], request.block_hashes)
+    @torch.inference_mode()
+    def step(self) -> list[Request]:
+        """Schedule, run one forward pass, and return the requests that finished. After an interrupt: call it again."""
+        scheduled, num_cached = self._schedule()
+        next_tokens = self._compute(scheduled) if scheduled else {}
+        decodes = sum(request.is_decoding for request in scheduled)
+        total = sum(scheduled.values())
+        self._num_computed += total
+        self.step_log.append(
+            {"num_tokens": total, "num_prefill": total - decodes, "num_decode": decodes, "num_cached": num_cached}
+        )
+        for request, num_tokens in scheduled.items():
+            self._register_full_blocks(request, request.num_computed + num_tokens)
+            request.num_computed += num_tokens
+            if request not in next_tokens:
+                continue
+            request.token_ids.append(next_tokens[request])
+            if request.is_finished(self.eos_token_id):
+                self.running.remove(request)
+                self._release(request)
+                self._undelivered.append(request)
+        finished, self._undelivered = self._undelivered, []
+        return finished
 
     def _register_full_blocks(self, request: Request, num_computed: int) -> None:
         if self._cache is not None:
@@ -252,15 +230,41 @@ class LLMEngine:
                 request.token_ids, request.block_table, num_computed, request.block_hashes
             )
 
-    def _release(self, request: Request) -> None:
-        self.pool.free(request.block_table)
-        request.block_table, request.num_computed = [], 0
+    # ---- for callers
 
-    def _blocked_by_others(self, request: Request) -> str:
-        return (
-            f"request {request.request_id} cannot go on with the {self.pool.num_free} of {self.pool.num_blocks} blocks "
-            "that are free: the others are held outside this engine; free those blocks first."
-        )
+    def abort(self, request_id: int) -> None:
+        """Drop a waiting or running request and free its blocks."""
+        for queue in (self.waiting, self.running):
+            for request in queue:
+                if request.request_id == request_id:
+                    queue.remove(request)
+                    self._release(request)
+                    return
+        raise ValueError(f"request {request_id!r} is neither waiting nor running: it is finished, aborted or unknown.")
 
-    def _num_blocks_for(self, num_tokens: int) -> int:
-        return -(-num_tokens // self.pool.block_size)
+    def generate(
+        self, prompts: Sequence[Sequence[int]], params: SamplingParams | Sequence[SamplingParams]
+    ) -> list[list[int]]:
+        """Run all prompts to their end; the new tokens of each, in the order given. `params`: one, or one a prompt."""
+        each = [params] * len(prompts) if isinstance(params, SamplingParams) else list(params)
+        if len(each) != len(prompts):
+            raise ValueError(f"{len(prompts)} prompts but {len(each)} sampling params: give one, or one a prompt.")
+        checked = [self._check(prompt, p) for prompt, p in zip(prompts, each, strict=True)]
+        pending: set[int] = set()
+        outputs: dict[int, list[int]] = {}
+        try:
+            for prompt, p in zip(checked, each, strict=True):
+                pending.add(self.add_request(prompt, p))
+            while pending:
+                for request in self.step():
+                    if request.request_id in pending:
+                        pending.remove(request.request_id)
+                        outputs[request.request_id] = request.output_token_ids
+                    else:
+                        self._undelivered.append(request)
+        finally:  # an interrupted cell leaves nothing of its own behind
+            for request in [*self.waiting, *self.running]:
+                if request.request_id in pending:
+                    self.abort(request.request_id)
+            self._undelivered = [r for r in self._undelivered if r.request_id not in pending]
+        return [outputs[request_id] for request_id in sorted(outputs)]

@@ -9,6 +9,8 @@ Invariants: a block is free, in `free_queue`, exactly when nobody holds it, ref_
 Source: vLLM (arXiv 2309.06180); in vLLM 0.33.0 `BlockPool` and `FreeKVCacheBlockQueue`.
 """
 
+# Woven from notebooks/zh/02_paged_engine.ipynb by make build: edit it there.
+
 from __future__ import annotations
 
 from collections import Counter, OrderedDict

@@ -1,5 +1,7 @@
 """A request: what was asked, how it chooses its tokens, and where it stands in the engine."""
 
+# Woven from notebooks/zh/02_paged_engine.ipynb by make build: edit it there.
+
 from __future__ import annotations
 
 from dataclasses import dataclass, field
