@@ -50,13 +50,10 @@ def _encode(value: Any, depth: int, room: list[int]) -> str:
         return {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}.get(text := repr(value), text)
     if kind is str and len(value) <= MAX_TEXT:
         return quote(value)
-    if kind is list or kind is tuple or kind is dict:
+    if kind is list or kind is tuple:
         room[0] -= len(value)
         if depth == 0 or room[0] < 0:
             raise Unfit
-        if kind is dict:
-            pairs = (f"[{_encode(key, 0, room)},{_encode(item, depth - 1, room)}]" for key, item in value.items())
-            return tagged("d", ",".join(pairs))
         if {*map(type, value)} == {int} and max(value) < 1 << 64 and min(value) >= 0:  # most results, at the speed of C
             text = repr([*value])[1:-1]
         else:
@@ -67,7 +64,7 @@ def _encode(value: Any, depth: int, room: list[int]) -> str:
 
 
 def tagged(kind: str, parts: str) -> str:
-    """What JSON has no notation for: t, a tuple; d, a dict as pairs; f, the type and text of what is no plain data."""
+    """What JSON has no notation for: t, a tuple; f, the type and text of what is no plain data."""
     return f'{{"{kind}":[{parts}]}}'
 
 

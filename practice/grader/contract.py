@@ -72,7 +72,10 @@ class Table:
 
 
 class Rules(Protocol):
-    """The problem's rules as a class: the constructor and methods of the learner's class, and its state as tables."""
+    """The problem's rules as a class: the constructor and methods of the learner's class, and its state as tables.
+
+    Methods return plain data: None, bool, int, float, str, and lists and tuples of these.
+    """
 
     def tables(self) -> list[Table]: ...
 

@@ -1,7 +1,8 @@
 """What parent and child say to each other: frames of a length and its bytes; calls as marshal, replies as JSON.
 
 The parent trusts no reply. A reply has its call's number, plain data, and at most `MAX_REPLY` bytes, and becomes
-plain data here or is `Garbled`; nothing of it is ever run, and it never says whether an answer is right.
+plain data here or is `Garbled`; nothing of it is ever run, and it never says whether an answer is right. Reading takes
+time in proportion to its length, whatever the bytes: so there are no dicts, since ints can be chosen that all collide.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ MAX_REPLY = 1 << 20  # bytes; parsed, the worst megabyte takes some 30 in memory
 MAX_DEPTH = 20  # of lists in lists: an honest reply stays below, and what handles the values here may recurse
 MAX_TEXT, MAX_FRAMES = 1000, 8  # of what is told of exceptions and of values that are no plain data
 MAX_DIGITS = 1300  # of an int, whose reading takes time in proportion to their square
+TOO_LONG = re.compile(rb"(?<!\d)\d{%d}" % MAX_DIGITS)  # each run of digits is looked at once, from its beginning
 
 
 class Garbled(Exception):
@@ -48,7 +50,7 @@ def frame(number: int, *message: Any) -> bytes:
 def parse(data: bytes, number: int) -> Value | Raised:
     """The reply to call `number`."""
     try:
-        if len(data) > MAX_DIGITS and re.search(rb"\d{%d}" % MAX_DIGITS, data):
+        if TOO_LONG.search(data):
             raise ValueError("an int too long to be read")
         reply, end = DECODER.raw_decode(data.decode("ascii"))
         if end != len(data):
@@ -75,8 +77,6 @@ def _restore(pairs: list[tuple[str, Any]]) -> Any:
     ((kind, parts),) = pairs
     if kind == "t" and type(parts) is list:
         return tuple(parts)
-    if kind == "d":
-        return dict(parts)
     if kind == "f":
         name, text = parts
         return Foreign(_text(name), re.sub(r"0x[0-9a-fA-F]{6,}", "0x...", _text(text)))  # the same in every run
@@ -97,15 +97,11 @@ def _line(value: Any) -> int:
 
 def _depth(value: Any) -> int:
     level, depth = [value], 0
-    while level := [part for parts in level for part in _parts(parts)]:
+    while level := [part for parts in level if isinstance(parts, list | tuple) for part in parts]:
         depth += 1
         if depth > MAX_DEPTH:
             break
     return depth
-
-
-def _parts(value: Any) -> Any:
-    return value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
 
 
 DECODER = json.JSONDecoder(object_pairs_hook=_restore)

@@ -17,11 +17,7 @@ from practice.grader.protocol import MAX_REPLY, Garbled, Raised, Value, parse
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
 plain = st.recursive(
     scalars,
-    lambda inner: (
-        st.lists(inner, max_size=4)
-        | st.lists(inner, max_size=4).map(tuple)
-        | st.dictionaries(st.integers() | st.text(), inner, max_size=3)
-    ),
+    lambda inner: st.lists(inner, max_size=4) | st.lists(inner, max_size=4).map(tuple),
     max_leaves=12,
 )
 
@@ -38,9 +34,7 @@ def test_plain_data_arrives_as_it_was_type_by_type(value):
     assert same(value, sent(value))
 
 
-@pytest.mark.parametrize(
-    "value", [[1, True], (0, False), [1, -1], [1 << 64], [2**200], [1, [2, (3,)]], {1: [2]}, [], ()]
-)
+@pytest.mark.parametrize("value", [[1, True], (0, False), [1, -1], [1 << 64], [2**200], [1, [2, (3,)]], [], ()])
 def test_lists_of_ints_and_their_look_alikes_arrive_as_they_were(value):
     assert same(value, sent(value))
 
@@ -60,7 +54,7 @@ class Equal:
         raise SystemExit(0)
 
 
-@pytest.mark.parametrize("value", [Int(1), Equal(), b"x", {1}, range(3), 1j, int, 1 << 5000, "x" * 20_000, Int])
+@pytest.mark.parametrize("value", [Int(1), Equal(), b"x", {1}, {1: 2}, range(3), 1j, int, 1 << 5000, "x" * 20_000, Int])
 def test_what_is_no_plain_data_arrives_as_a_description(value):
     assert isinstance(sent(value), Foreign) and isinstance(sent([value])[0], Foreign)
     assert sent(value).type_name == type(value).__name__
@@ -131,9 +125,8 @@ def test_what_is_told_of_an_exception_is_cut():
         b'[1,"accepted",null]',
         b'[1,"value",{}]',
         b'[1,"value",{"t":1}]',
-        b'[1,"value",{"t":[],"d":[]}]',
-        b'[1,"value",{"d":[[[],1]]}]',
-        b'[1,"value",{"d":[1]}]',
+        b'[1,"value",{"t":[],"t":[]}]',
+        b'[1,"value",{"d":[[1,2]]}]',
         b'[1,"value",{"f":["int"]}]',
         b'[1,"value",{"f":[1,2]}]',
         b'[1,"error","KeyError","4",[[7]]]',
