@@ -13,5 +13,7 @@ if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
     from practice.grader.command import main
+    from practice.grader.ending import as_exceptions
 
+    as_exceptions()
     sys.exit(main(sys.argv[1:]))

@@ -240,7 +240,7 @@ def cage(pid: int, memory: int, cpu: int, without: tuple[str, ...]) -> dict[str,
         limits["NPROC"] = 0  # there it counts no threads
     both = {name: (value, value) for name, value in limits.items()} | {"CPU": (cpu, cpu + 1)}  # SIGXCPU, then SIGKILL
     readable = standard_library() if sys.platform == "linux" and "landlock" not in without else None
-    return {"limits": both, "landlock": readable, "seccomp": calls}
+    return {"limits": both, "landlock": readable, "seccomp": calls, "parent": os.getpid()}
 
 
 @cache

@@ -15,7 +15,7 @@ TYPE_CHECKING = False  # a checker takes it for true; typing takes its time to i
 if TYPE_CHECKING:
     from typing import Any
 
-NO_NEW_PRIVS, SET_SECCOMP, FILTER = 38, 22, 2  # prctl(2)
+NO_NEW_PRIVS, SET_SECCOMP, FILTER, SET_DEATH_SIGNAL = 38, 22, 2, 1  # prctl(2)
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446  # the same on every machine
 READ_FILE, READ_DIR = 1 << 2, 1 << 3
 
@@ -23,6 +23,8 @@ READ_FILE, READ_DIR = 1 << 2, 1 << 3
 def enter(settings: dict[str, Any]) -> list[str]:
     """Apply the settings for good; return the names of what is active."""
     active = [*limit(settings["limits"])]
+    if sys.platform not in ("linux", "win32"):  # on Windows a job ends the child
+        watch_parent(settings["parent"])
     if sys.platform == "linux":
         try:
             import ctypes
@@ -31,6 +33,7 @@ def enter(settings: dict[str, Any]) -> list[str]:
         libc = ctypes.CDLL(None, use_errno=True)
         if libc.prctl(NO_NEW_PRIVS, 1, 0, 0, 0) == 0:
             drop_capabilities(libc)
+            end_with_parent(libc, settings["parent"])
             if settings["landlock"] is not None and restrict_files(libc, settings["landlock"]):
                 active.append("landlock")
             if settings["seccomp"] is not None and filter_calls(libc, settings["seccomp"]):
@@ -64,6 +67,26 @@ def drop_capabilities(libc: Any) -> None:
     for kept in (1 << 2, 0):  # CAP_DAC_READ_SEARCH, or root might not reach the standard library of another user
         if libc.capset(header, (ctypes.c_uint32 * 6)(kept, kept)) == 0:
             break
+
+
+def end_with_parent(libc: Any, parent: int) -> None:
+    """Let the kernel kill this process when the judge ends, however that ends."""
+    libc.prctl(SET_DEATH_SIGNAL, 9, 0, 0, 0)
+    if os.getppid() != parent:  # it has ended already
+        os._exit(0)
+
+
+def watch_parent(parent: int, seconds: float = 1.0) -> None:
+    """The same where the kernel knows no such thing: a thread looks now and then."""
+    import time
+    from _thread import start_new_thread
+
+    def look() -> None:
+        while os.getppid() == parent:
+            time.sleep(seconds)
+        os._exit(0)
+
+    start_new_thread(look, ())
 
 
 def restrict_files(libc: Any, readable: list[tuple[str, bool]]) -> bool:

@@ -44,9 +44,10 @@ keyctl 250 219          add_key 248 217           request_key 249 218
 bpf 321 280             perf_event_open 298 241   userfaultfd 323 282     personality 135 92
 inotify_init 253 -      inotify_init1 294 26      fanotify_init 300 262
 """
-CLONE, CLONE3, KILL, TGKILL, PRLIMIT = (56, 220), (435, 435), (62, 129), (234, 131), (302, 261)
+CLONE, CLONE3, KILL, TGKILL, PRLIMIT, PRCTL = (56, 220), (435, 435), (62, 129), (234, 131), (302, 261), (157, 167)
 OPEN, OPENAT, OPENAT2, FCNTL, IOCTL = (2, None), (257, 56), (437, 437), (72, 25), (16, 29)
 CLONE_THREAD = 0x10000
+SET_DEATH_SIGNAL = 1  # of prctl(2): the child is not to outlive the judge
 WRITING = 0o1103  # O_WRONLY | O_RDWR | O_CREAT | O_TRUNC
 SIGNALLING = (8, 10, 15, 1026)  # F_SETOWN, F_SETSIG, F_SETOWN_EX, F_NOTIFY: a way to signal other processes
 
@@ -81,6 +82,8 @@ def program(machine: str, pid: int) -> bytes | None:
     when(KILL, *unless(IF_EQUAL, 0, pid, EPERM))
     when(TGKILL, *unless(IF_EQUAL, 0, pid, EPERM))
     when(PRLIMIT, *unless(IF_EQUAL, 0, 0, EPERM))
+    load = (LOAD, 0, 0, ARGUMENT)
+    when(PRCTL, load, (IF_EQUAL, 0, 1, SET_DEATH_SIGNAL), (RETURN, 0, 0, ERROR | EPERM), (RETURN, 0, 0, ALLOW))
     for numbers, flags in ((OPEN, 1), (OPENAT, 2)):
         load = (LOAD, 0, 0, ARGUMENT + 8 * flags)
         when(numbers, load, (IF_ANY_BIT, 0, 1, WRITING), (RETURN, 0, 0, ERROR | EACCES), (RETURN, 0, 0, ALLOW))

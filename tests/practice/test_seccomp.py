@@ -28,6 +28,7 @@ NUMBERS = {
     "utimensat": (280, 88),
     "ptrace": (101, 117),
     "prlimit64": (302, 261),
+    "prctl": (157, 167),
     "fcntl": (72, 25),
     "unlinkat": (263, 35),
     "getrandom": (318, 278),
@@ -98,6 +99,12 @@ def test_files_are_not_opened_for_writing(machine, flags):
 def test_limits_of_others_and_owners_of_signals_are_not_set(machine):
     assert verdict(machine, "prlimit64", 1) == ERROR | EPERM
     assert verdict(machine, "fcntl", 3, 8, 1) == ERROR | EPERM, "F_SETOWN"
+
+
+@both
+def test_that_it_ends_with_the_judge_is_not_taken_back(machine):
+    assert verdict(machine, "prctl", 1) == ERROR | EPERM
+    assert verdict(machine, "prctl", 15) == ALLOW, "a thread may have a name"
 
 
 @both
