@@ -10,7 +10,8 @@ Showing: `report` (a page, or data), `layout` (what a page consists of), `termin
 `case_text` (a case as the calls that it makes), `progress_bar`.
 
 Isolation: `process` starts a child, which runs `child` inside `sandbox`, behind the filter of `seccomp`; `protocol` and
-`pipes` carry calls and replies; `strays`, `windows_job` and `affinity` are for single systems; `doctor` tries it all.
+`pipes` carry calls and replies; `ending` and `apart` are about the judge's own processes; `strays`, `windows_job` and
+`affinity` are for single systems; `doctor` tries it all.
 
 The author's: `verify`, with the solutions of `catalogue` and `hostile`.
 """

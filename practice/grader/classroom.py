@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from practice.grader import safe_files
+from practice.grader.apart import grade
 from practice.grader.contract import Diagnosis, Problem, Report
 from practice.grader.diagnose import Diagnostician
-from practice.grader.grade import grade
 from practice.grader.layout import Block, Grid, Heading, Piece, Toned, line
 from practice.grader.progress_bar import Bar
 from practice.grader.report import verdict_piece
@@ -118,7 +118,7 @@ def grade_all(
     diagnostician: Diagnostician,
     on_progress: Callable[[int, int], None],
 ) -> list[Graded]:
-    """In the order of `paths`. The work is in children, so threads keep all cores busy; a bad file stops nothing."""
+    """In the order of `paths`. The work is in processes, so threads keep all cores busy; a bad file stops nothing."""
     starter = problem.starter()
 
     def one(path: Path) -> Graded:
@@ -133,8 +133,12 @@ def grade_all(
 
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 2) as pool:
         futures = [pool.submit(one, path) for path in paths]
-        for done, _ in enumerate(as_completed(futures), 1):
-            on_progress(done, len(futures))
+        try:
+            for done, _ in enumerate(as_completed(futures), 1):
+                on_progress(done, len(futures))
+        except BaseException:  # told to end, among others
+            pool.shutdown(cancel_futures=True)
+            raise
         return [future.result() for future in futures]
 
 
