@@ -58,8 +58,8 @@ def submission(path: Path, number: int, most: int) -> bytes:
 
 
 def judged(source: str) -> int | None:
-    """The number of the problem that a cell answers by its first line, `%%judge NUMBER`."""
-    match = re.match(r"\s*%%judge\s+(\d{1,9})\b", source)
+    """The number of the problem that a cell answers by its first line, `%%judge [--lang LANGUAGE] NUMBER`."""
+    match = re.match(r"\s*%%judge(?:[ \t]+--\w+[ \t=]+\w+)*[ \t]+(\d{1,9})\b", source)
     return int(match[1]) if match else None
 
 

@@ -114,7 +114,9 @@ def test_the_last_judge_cell_of_that_number_is_the_submission(tmp_path: Path) ->
 
 def test_a_cell_is_judged_by_its_first_line_alone() -> None:
     assert judged("\n%%judge 131 --lang en\nx") == 131
+    assert judged("%%judge --lang en 131\nx") == judged("%%judge  --lang=zh 131") == 131
     assert judged("x = 1\n%%judge 131") is None
+    assert judged("%%judge\n131") is None
     assert judged("%%judge") is None
 
 
