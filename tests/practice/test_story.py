@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -99,3 +100,25 @@ def test_the_starter_needs_no_explanation(problem: Problem) -> None:
 
 def test_a_pass_needs_no_explanation(problem: Problem) -> None:
     assert explained(problem, tiny.RIGHT).story is None
+
+
+def test_a_search_that_runs_out_of_time_is_given_up_wherever_it_was(
+    problem: Problem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = tiny.failed(problem, tiny.SEVEN_IS_EIGHT)
+    for seconds in (1.0, 3.0):  # a trial on two machines
+        monkeypatch.setattr("practice.grader.explain.monotonic", map(seconds.__mul__, count()).__next__)
+        assert smallest(result, problem, tiny.SEVEN_IS_EIGHT) == (result, True)
+
+
+def test_a_trial_has_little_time_and_the_replay_all_of_it(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = []
+
+    class Runner(tiny.Runner):
+        def run(self, case):
+            given.append(self.problem.limits.cpu_seconds)
+            return super().run(case)
+
+    monkeypatch.setattr("practice.grader.explain.Runner", Runner)
+    smallest(tiny.failed(problem, tiny.KEEPS_DROPPED), problem, tiny.KEEPS_DROPPED)
+    assert given == [0.4] * (len(given) - 1) + [problem.limits.cpu_seconds]
