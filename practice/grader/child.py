@@ -21,6 +21,7 @@ MAX_REPLY = 1_000_000  # bytes
 MAX_DEPTH, MAX_ITEMS, MAX_TEXT, MAX_BITS = 16, 100_000, 10_000, 4_000  # of a value; what is larger is no answer
 TRACEBACK = BaseException.__dict__["__traceback__"].__get__  # an exception's own class may answer anything
 MAX_SHOWN = 300  # characters of what is no answer
+MAX_WATCHED = 2000  # bytes of an answer that must not change afterwards; of longer ones that would take its time
 MAX_FRAMES = 8  # of a traceback, the innermost
 
 
@@ -103,6 +104,8 @@ class Host:
         self.flushes = sys.stdout.flush, sys.stderr.flush
         self.made: type | None = None
         self.object: Any = None
+        self.latest: Any = None  # the list or tuple that was returned last
+        self.sent = encode(None)  # as what
         self.failed_end: list[BaseException] = []  # exceptions of __del__
 
     def serve(self) -> NoReturn:
@@ -138,11 +141,21 @@ class Host:
 
     def new(self, parameters: dict[str, Any]) -> str:
         assert self.made is not None
+        self.latest, self.sent = None, encode(None)
         self.object = self.made(**parameters)
         return '"value",null'
 
-    def call(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-        return '"value",' + encode(getattr(self.object, method)(*args, **kwargs))
+    def call(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any], given_back: bool = False) -> str:
+        """`given_back`: the latest list is an argument, and so may change from now on; else it is told when it does."""
+        if given_back:
+            self.latest, self.sent = None, encode(None)
+        value = getattr(self.object, method)(*args, **kwargs)
+        if (now := encode(self.latest)) != self.sent:
+            return '"changed",' + now
+        text = encode(value)
+        if type(value) is list or type(value) is tuple:
+            self.latest, self.sent = (value, text) if len(text) <= MAX_WATCHED else (None, encode(None))
+        return '"value",' + text
 
     def drop(self) -> str:
         """End the object's life, so that what its __del__ does belongs to its own case."""

@@ -8,7 +8,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from practice.grader.contract import Case, CaseResult, Failure, Move, Result
+from practice.grader.words import said
 
+CHANGED = said(
+    "This call changed the list that an earlier call returned: above are what it was and what it has become. "
+    "A list that was returned is the caller's; return another one each time.",
+    "这次调用改动了前面某次调用返回的列表：上面是它原来的样子和现在的样子。列表一经返回就归调用者所有，每次都应返回新的。",
+)
 PLAIN = (type(None), bool, int, float, str, list, tuple)
 
 
@@ -45,18 +51,43 @@ def same(expected: Any, got: Any) -> bool:
     return bool(expected == got)
 
 
+class Latest:
+    """The list or tuple that was returned last: the caller's, so no later call changes it, unless it is given back."""
+
+    step: int | None = None
+    expected: Any = None
+    got: Any = None
+
+    def given_back(self, move: Move) -> bool:
+        """Whether the move takes it as an argument; from then on it may be anything."""
+        if self.step is None or self.step not in move.step.uses():
+            return False
+        self.step = self.expected = self.got = None
+        return True
+
+    def note(self, move: Move, expected: Any, got: Any = None) -> None:
+        if isinstance(expected, list | tuple):
+            self.step, self.expected, self.got = move.step.id, expected, got
+
+
 def play(case: Case, rules: Callable[..., Any], make: Callable[..., Any]) -> CaseResult:
     """Play a case on an object of TRUSTED code, in this process: our reference, a catalogued solution."""
     moves: list[Move] = []
     pairs = list(script(case, rules))
     expected: Any = None
+    latest = Latest()
     try:
         solution = make(**copied(dict(case.parameters)))
         for move, expected in pairs:
             moves.append(move)
+            latest.given_back(move)
             got = getattr(solution, move.step.method)(*copied(move.args), **copied(dict(move.kwargs)))
+            if not same(latest.expected, latest.got):
+                failure = Failure("WA", tuple(moves), latest.expected, copied(latest.got), CHANGED)
+                return CaseResult(case, len(moves) - 1, len(pairs), failure)
             if not same(expected, got):
                 return CaseResult(case, len(moves) - 1, len(pairs), Failure("WA", tuple(moves), expected, got))
+            latest.note(move, expected, got)
     except Exception:
         failure = Failure("RTE", tuple(moves), expected, detail=traceback.format_exc())
         return CaseResult(case, max(0, len(moves) - 1), len(pairs), failure)

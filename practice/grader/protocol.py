@@ -29,6 +29,7 @@ class Garbled(Exception):
 @dataclass(frozen=True)
 class Value:
     value: Any  # plain data, in which a `Foreign` stands for anything else
+    changed: bool = False  # it is what the latest list or tuple, returned by an earlier call, has become
 
 
 @dataclass(frozen=True)
@@ -60,9 +61,9 @@ def parse(data: bytes, number: int) -> Value | Raised:
         replied, kind, *rest = reply
         if type(replied) is not int or replied != number:
             raise ValueError("not the reply to this call")
-        if kind == "value":
+        if kind in ("value", "changed"):
             (value,) = rest
-            return Value(value)
+            return Value(value, kind == "changed")
         if kind not in ("error", "memory", "syntax", "missing"):
             raise ValueError("no such kind of reply")
         name, text, frames = rest

@@ -11,7 +11,7 @@ from typing import Any
 
 from practice.grader.affinity import one_processor
 from practice.grader.contract import Case, CaseResult, Failure, Foreign, Limits, Move, Problem
-from practice.grader.play import same, script
+from practice.grader.play import CHANGED, Latest, same, script
 from practice.grader.process import Child, Stopped
 from practice.grader.protocol import Raised
 from practice.grader.words import said
@@ -33,6 +33,14 @@ class Budget:
     @classmethod
     def of(cls, limits: Limits) -> Budget:
         return cls(limits.cpu_seconds, 3 * limits.cpu_seconds, limits.output)
+
+
+class Changed(Exception):
+    """A call changed what an earlier one had returned, into `value`."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__(value)
+        self.value = value
 
 
 class Runner:
@@ -97,7 +105,7 @@ class Runner:
             self._start()
             self._ask("new", dict(case.parameters))
             for move, _ in script(case, self.problem.rules):
-                answers.append(self._ask("call", move.step.method, move.args, dict(move.kwargs)))
+                answers.append(self._ask("call", move.step.method, move.args, dict(move.kwargs), True))
         except Stopped:
             return None
         return tuple(answers)
@@ -110,7 +118,7 @@ class Runner:
 
     def _play(self, case: Case) -> CaseResult:
         moves: list[Move] = []
-        verified, expected, failure = 0, None, None
+        verified, expected, failure, latest = 0, None, None, Latest()
         pairs = script(case, self.problem.rules)
         try:
             child = self._start()
@@ -119,13 +127,17 @@ class Runner:
                 self._ask("new", dict(case.parameters))
                 for move, expected in pairs:
                     moves.append(move)
-                    got = self._ask("call", move.step.method, move.args, dict(move.kwargs))
+                    given_back = latest.given_back(move)
+                    got = self._ask("call", move.step.method, move.args, dict(move.kwargs), given_back)
                     if not same(expected, got):
                         failure = Failure("WA", tuple(moves), expected, kept(got))
                         break
+                    latest.note(move, expected)
                     verified += 1
                 if failure is None:
                     self._ask("drop")
+        except Changed as changed:
+            failure = Failure("WA", tuple(moves), latest.expected, kept(changed.value), CHANGED)
         except Stopped as stopped:
             failure = Failure(stopped.verdict, tuple(moves), expected, detail=stopped.detail)
         if failure is not None and self._child is not None:
@@ -156,7 +168,7 @@ class Runner:
         return self._child
 
     def _ask(self, *message: Any) -> Any:
-        """The plain value that comes back; whatever else comes is raised as Stopped."""
+        """The plain value that comes back; whatever else comes is raised as Stopped, or Changed."""
         child, budget = self._child, self._budget
         assert child is not None
         child.room = budget.output
@@ -173,6 +185,8 @@ class Runner:
             if reply.kind == "memory":
                 self._died("MLE")  # what filled the memory may still be there
             raise Stopped(*explain(reply, self.source))
+        if reply.changed:
+            raise Changed(reply.value)
         return reply.value
 
 

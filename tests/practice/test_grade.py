@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from practice.grader.contract import Case, Foreign, Limits, Report, Step
+from practice.grader.contract import Case, Foreign, Limits, Report, Result, Step
 from practice.grader.grade import grade, run_case
+from practice.grader.play import play
 from practice.grader.runner import Runner
 from practice.grader.strays import children
 from tests.practice import tiny
@@ -249,3 +250,49 @@ def test_a_huge_wrong_answer_is_not_kept_whole(problem):
     assert report.first_failure and report.first_failure.failure
     got = report.first_failure.failure.got
     assert isinstance(got, Foreign) and got.type_name == "list" and len(got.text) < 400
+
+
+class Lists:
+    """Rules whose results are lists."""
+
+    def take(self, length: int) -> list[int]:
+        return list(range(length))
+
+    def give(self, items: list[int]) -> None:
+        pass
+
+
+ONE_LIST = b"""\
+class Ledger:
+    def __init__(self):
+        self.items = []
+
+    def take(self, length):
+        self.items[:] = range(length)
+        return self.items
+
+    def give(self, items):
+        self.items.clear()
+"""
+TAKE_2, TAKE_3 = Step(0, "take", (2,)), Step(1, "take", (3,))
+GIVE_2, GIVE_3 = Step(2, "give", (Result(0),)), Step(3, "give", (Result(1),))
+
+
+@pytest.mark.parametrize(
+    ("steps", "fails_at"),
+    [
+        ((TAKE_2, TAKE_3), 2),  # refilled
+        ((TAKE_2, GIVE_2, TAKE_3, GIVE_3), None),  # what was given back may change
+    ],
+)
+@pytest.mark.parametrize("where", ["in a child", "here"])
+def test_a_list_that_was_returned_is_the_caller_s_until_it_is_given_back(problem, steps, fails_at, where):
+    lists, case = replace(problem, rules=Lists), Case("lists", {}, steps)
+    make = tiny.made(ONE_LIST)
+    failure = (run_case(lists, ONE_LIST, case) if where == "in a child" else play(case, Lists, make)).failure
+    if fails_at is None:
+        assert failure is None
+    else:
+        assert failure and (failure.verdict, len(failure.moves)) == ("WA", fails_at)
+        assert (failure.expected, failure.got) == ([0, 1], [0, 1, 2]), "what it was, and what it has become"
+        assert "changed the list" in failure.detail
