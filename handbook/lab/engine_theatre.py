@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from handbook import request as requests
 from handbook.lab.engine_picture import EngineState, Packed, SeenRequest, draw_engine, name_of, names
 from handbook.lab.played import count, each, lower
 from handbook.lab.scene import Mark
 from handbook.lab.theatre import Step, Theatre
-from handbook.request import SamplingParams
 
 Engine = Any  # a `handbook.nano_engine.LLMEngine`, or whatever else has its queues, its pool and its `_schedule`
 MOST_BLOCKS, MOST_REQUESTS, MOST_STEPS = 24, 8, 60
@@ -50,7 +50,7 @@ class EngineTheatre(Theatre):
         self._came: list[Any] = []  # since the last step
         self._key: tuple[Any, ...] = ()
 
-    def add(self, prompt: Sequence[int], params: SamplingParams, label: str = "") -> None:
+    def add(self, prompt: Sequence[int], params: requests.SamplingParams, label: str = "") -> None:
         """Hand the engine a request; it is seen from the next step on."""
         if len(self.requests) == MOST_REQUESTS:
             raise ValueError(f"The stage holds {MOST_REQUESTS} requests: play fewer.")
@@ -209,7 +209,10 @@ def play(
     for number in range(MOST_STEPS):
         while coming and number >= coming[0][0] * every:
             place, prompt = coming.pop(0)
-            stage.add(prompt, SamplingParams(max_tokens=max_tokens), labels[place] if place < len(labels) else "")
+            params = requests.SamplingParams(
+                max_tokens=max_tokens
+            )  # looked up now: it may have been built cell by cell
+            stage.add(prompt, params, labels[place] if place < len(labels) else "")
         stage.step()
         if not (coming or engine.waiting or engine.running):
             break

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from handbook import nano_engine, request
 from handbook.lab.engine_theatre import EngineTheatre, play
+from handbook.lab.scene import Rect
 from handbook.mini_llm import Qwen3Config, Transformer
 from handbook.nano_engine import LLMEngine
 from handbook.paged import BlockPool
@@ -111,6 +113,31 @@ def test_dark_tokens_are_those_of_the_step_and_light_ones_were_stored_before(cas
         assert sum(r.stop - r.start for r in step.state.requests) == sum(p.num_tokens for p in step.state.batch)
 
 
+def test_a_card_shows_how_much_of_it_is_written_and_whether_it_changed_hands() -> None:
+    stage = EngineTheatre(engine := make_engine(num_blocks=8))
+    for prompt in PROMPTS[:2]:
+        stage.add(prompt, SIX)
+    written, bold, owner = [], [], [-1] * 8
+    while engine.waiting or engine.running:
+        stage.step()
+        before, owner, slots = owner, [-1] * 8, [0] * 8
+        for request_ in engine.running:
+            for place, block in enumerate(request_.block_table):
+                owner[block] = request_.request_id
+                slots[block] = max(0, min(4, request_.num_computed - 4 * place))
+        written.append(slots)
+        bold.append([was != now for was, now in zip(before, owner, strict=True)])
+    for scene, slots, changed in zip(stage.scenes()[1], written, bold, strict=True):
+        rects = [mark for mark in scene if isinstance(mark, Rect)]
+        cards = [mark for mark in rects if mark.name.startswith("block ")]
+        bars = {mark.x - 6: mark.width for mark in rects if mark.name == "written"}
+        assert [bars.get(card.x, 0) for card in cards] == pytest.approx(
+            [(card.width - 12) * slot / 4 for card, slot in zip(cards, slots, strict=True)]
+        )
+        assert [card.line > 2 for card in cards] == changed
+    assert sum(map(any, bold)) > 3 and sorted(written[3])[-3:] == [4] * 3
+
+
 def test_a_preemption_is_seen_and_what_it_costs() -> None:
     stage = play(make_engine(num_blocks=8), PROMPTS[:2], every=2, max_tokens=9)
     titles = [act.title for act in stage.acts]
@@ -140,6 +167,16 @@ def test_playing_changes_nothing_that_the_engine_computes() -> None:
     alone = [make_engine(num_blocks=8).generate([prompt], SIX)[0] for prompt in PROMPTS]
     assert [request.output_token_ids for request in stage.requests] == alone
     assert "_schedule" not in vars(stage.engine)
+
+
+def test_an_engine_that_was_built_cell_by_cell_is_played_with_its_own_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Built(SamplingParams):
+        pass
+
+    for module in (nano_engine, request):
+        monkeypatch.setattr(module, "SamplingParams", Built)
+    stage = play(make_engine(), PROMPTS[:1], max_tokens=2)
+    assert len(stage.requests[0].output_token_ids) == 2
 
 
 def test_who_waits_and_why() -> None:
