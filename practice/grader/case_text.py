@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from practice.grader.contract import Case, Problem, Result, Step
+from practice.grader.contract import Case, Foreign, Problem, Result, Step
 from practice.grader.play import script
 
 
@@ -50,7 +50,9 @@ def _arguments(args: Iterable[Any], kwargs: Mapping[str, Any], names: Mapping[in
 
 
 def shown(value: Any, widest: int | None = 24) -> str:
-    """A value as Python writes it; of a longer list or tuple than `widest`, both ends."""
+    """A value as Python writes it; of a longer list or tuple than `widest` both ends; a `Foreign` by type and text."""
+    if isinstance(value, Foreign):
+        return f"<{value.type_name}: {value.text}>"
     if isinstance(value, (list, tuple)):
         items = [shown(item, widest) for item in value]
         if widest is not None and len(items) > widest:

@@ -65,6 +65,8 @@ def test_a_returned_value_that_is_no_plain_data_is_shown_by_type_and_text(proble
     story = tell(strange, problem, strange)
     assert story.got == "Always: <equal to all>"
     assert story.types == ("tuple", "Always")
+    inside = replace(result, failure=replace(result.failure, got=([Foreign("Int", "3")], 0)))
+    assert tell(inside, problem, inside).got == "([<Int: 3>], 0)"
 
 
 def test_an_object_that_cannot_be_made_has_a_story_without_calls(problem: Problem) -> None:
