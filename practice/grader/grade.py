@@ -45,8 +45,8 @@ def refuse(source: bytes, limits: Limits) -> str:
     """Why a source is not even looked at; empty when it is."""
     if len(source) > limits.source:
         return said(
-            f"the solution has {len(source)} bytes; at most {limits.source} are accepted",
-            f"答案有 {len(source)} 字节；最多接受 {limits.source} 字节",
+            f"the solution has more than {limits.source} bytes, the most that are accepted",
+            f"答案超过了 {limits.source} 字节；最多只接受这么多",
         )
     try:
         source.decode("utf-8-sig")

@@ -213,4 +213,7 @@ def explain(raised: Raised, source: str) -> tuple[str, str]:
     if raised.type_name == "SystemExit":
         error += " (the code called sys.exit or exit)"
     stable = re.sub(r"0x[0-9a-fA-F]{6,}", "0x...", error)  # addresses differ from run to run
-    return "MLE" if raised.kind == "memory" else "RTE", "".join(trace) + stable
+    told = "".join(trace) + stable
+    if raised.type_name == "ModuleNotFoundError":
+        told = said(f"{told} (only the standard library is there)", f"{told}（这里只有标准库）")
+    return "MLE" if raised.kind == "memory" else "RTE", told

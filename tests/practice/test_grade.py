@@ -194,6 +194,17 @@ def test_a_machine_that_starts_no_child_is_no_verdict_on_the_learner(problem, mo
     assert report.verdict == "IE" and "could not be started" in report.message
 
 
+def test_a_package_that_is_not_there_is_told_why(problem):
+    failure = grade(problem, b"import no_such_package\n" + tiny.RIGHT, 0).first_failure.failure
+    assert failure.verdict == "RTE"
+    assert failure.detail.endswith("No module named 'no_such_package' (only the standard library is there)")
+    assert failure.detail.chinese.endswith("（这里只有标准库）")
+
+
+def test_a_source_that_is_cut_when_read_is_not_told_its_length(problem):
+    assert "more than 262144 bytes" in grade(problem, b"#" * 262145, 0).message
+
+
 def test_the_showcase_is_asked_for_when_accepted_and_only_then(problem):
     case = Case("shown", {"limit": 50}, (tiny.put(0, 4), tiny.drop(1, 0), Step(2, "total")))
     shows = replace(problem, showcase=lambda seed: case)
