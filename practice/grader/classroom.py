@@ -19,7 +19,7 @@ from practice.grader import safe_files
 from practice.grader.apart import grade
 from practice.grader.contract import Diagnosis, Problem, Report
 from practice.grader.diagnose import Diagnostician
-from practice.grader.layout import Block, Grid, Heading, Piece, Toned, line
+from practice.grader.layout import Block, Grid, Heading, Piece, Toned, line, one_line
 from practice.grader.progress_bar import Bar
 from practice.grader.report import verdict_piece
 from practice.grader.request import FAILED, FAULT, PASSED, Answer, Request, UsageError, as_typed
@@ -69,10 +69,11 @@ def _class_table(graded: list[Graded], words: Words, number: int) -> Iterator[Bl
     for one in graded:
         why = reason(one, words, number)
         if one.report is None:
-            rows.append((one.name, Toned("-", "bad"), "", "", why))
+            rows.append((one_line(one.name), Toned("-", "bad"), "", "", one_line(why)))
         else:
             points = str(one.report.points)
-            rows.append((one.name, verdict_piece(one.report.verdict, words), points, " ".join(one.failed_groups), why))
+            failed = " ".join(one.failed_groups)
+            rows.append((one_line(one.name), verdict_piece(one.report.verdict, words), points, failed, why))
     columns = ("submission", "verdict", "group_points", "failed_groups", "misconception")
     yield Grid(tuple(map(words, columns)), tuple(rows), numbers=(2,))
 
@@ -123,6 +124,8 @@ def grade_all(
 
     def one(path: Path) -> Graded:
         try:
+            if path.is_symlink() and path.resolve().parent != path.parent.resolve():
+                raise NoSubmission("link_outside")
             source = submission(path, problem.number, problem.limits.source)
             report = grade(problem, source, seed, starter)
             return Graded(path.name, report, diagnostician.diagnose(report))
@@ -162,7 +165,7 @@ def as_csv(graded: Sequence[Graded], words: Words, number: int) -> bytes:
     writer.writerow(["file", "verdict", "points", "of", "failed groups", "misconception"])
     for one in graded:
         report = one.report
-        row = [one.name, report.verdict if report else "", report.points if report else "", report.of if report else ""]
-        row += [" ".join(one.failed_groups), reason(one, words, number)]
+        row = [one_line(one.name), *((report.verdict, report.points, report.of) if report else ("", "", ""))]
+        row += [" ".join(one.failed_groups), one_line(reason(one, words, number))]
         writer.writerow([f"'{cell}" if str(cell).startswith(FORMULA) else cell for cell in row])
     return file.getvalue().encode("utf-8-sig", "backslashreplace")

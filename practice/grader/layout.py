@@ -79,6 +79,11 @@ def clean(text: str) -> str:
     return "".join(char if _harmless(char) else char.encode("unicode_escape").decode() for char in text)
 
 
+def one_line(text: str) -> str:
+    """The text, as of a file's name, with whatever would break a line or a table written out."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
 def _harmless(char: str) -> bool:
     return char in "\n\t" or char.isprintable() or unicodedata.category(char) == "Zs"
 

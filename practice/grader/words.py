@@ -131,6 +131,10 @@ WORDS: dict[str, tuple[str, str]] = {
         "{path} 不是文件夹；请给出放答案的文件夹。",
     ),
     "unreadable": ("could not be read: {detail}", "读不了：{detail}"),
+    "link_outside": (
+        "this is a link to somewhere outside the folder, which is not followed",
+        "这是指向文件夹之外的链接，不会跟随",
+    ),
     "notebook_too_large": ("the notebook has more than 32 MiB", "笔记本超过 32 MiB"),
     "notebook_broken": ("this is no notebook that can be read", "这不是能读的笔记本"),
     "notebook_without_cell": (
@@ -199,6 +203,12 @@ The exit status is 0 for a pass, 1 for any other verdict, 2 for a wrong command,
 退出状态：0 通过；1 其他判定；2 命令用错；3 判题器自身出错。""",
     ),
     "usage_more": ("Run {command} --help for what there is.", "运行 {command} --help 看看都有什么。"),
+    "no_stdin": ("standard input is closed, so there is nothing to grade.", "标准输入是关闭的，没有东西可判。"),
+    "no_stdout": ("standard output is closed, so there is nowhere to answer.", "标准输出是关闭的，没有地方回答。"),
+    "refused": (
+        "the system refuses what is needed here: {detail}. See that the place exists, is yours and is not full.",
+        "系统不允许这里需要的操作：{detail}。请检查那个位置存在、可写、没有满。",
+    ),
     "bad_word": ("“{given}” is no problem and no command.", "“{given}” 既不是题号，也不是命令。"),
     "bad_count": ("{verb} takes {takes}; {count} given.", "{verb} 后面应当是{takes}，这里给了 {count} 个。"),
     "takes_nothing": ("nothing more", "空的"),

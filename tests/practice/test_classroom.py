@@ -97,6 +97,24 @@ def test_the_csv_holds_a_row_for_each_file_and_no_formula(folder: Path, capsys: 
     assert (folder / "earlier" / "grades-7-1.csv").read_bytes() == b"the teacher's own"
 
 
+def test_a_name_that_would_break_a_line_is_written_out(folder: Path, capsys: pytest.CaptureFixture) -> None:
+    (folder / "a\n\t\x1b[31m.py").write_bytes(tiny.RIGHT)
+    command.main(["grade", "7", "class"])
+    written = r"a\n\t\x1b[31m.py"
+    assert any(row.startswith(f"  {written}  AC") for row in capsys.readouterr().out.split("\n"))
+    assert (folder / "grades-7.csv").read_bytes().decode().splitlines()[1].startswith(f"{written},AC,60")
+
+
+def test_a_link_out_of_the_folder_is_not_followed(folder: Path, capsys: pytest.CaptureFixture) -> None:
+    (folder.parent / "secret.py").write_bytes(tiny.RIGHT)
+    (folder / "a.py").symlink_to(folder.parent / "secret.py")
+    (folder / "b.py").write_bytes(tiny.RIGHT)
+    (folder / "c.py").symlink_to("b.py")
+    files = graded(capsys)["files"]
+    assert [entry["verdict"] for entry in files] == [None, "AC", "AC"]
+    assert "not followed" in files[0]["error"]
+
+
 def test_a_class_leaves_no_trace_in_ones_own_progress(folder: Path, capsys: pytest.CaptureFixture) -> None:
     (folder / "a.py").write_bytes(tiny.RIGHT)
     assert command.main(["grade", "7", "class"]) == 0
