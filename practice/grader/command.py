@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from practice.grader import verbs
 from practice.grader.contract import DEFAULT_SEED
-from practice.grader.layout import line
+from practice.grader.layout import clean, line
 from practice.grader.learner import Learner
 from practice.grader.report import Asked
 from practice.grader.request import FAULT, USAGE, Answer, Request, UsageError, quoted
@@ -56,18 +57,25 @@ VERBS = {
 
 def main(arguments: Sequence[str], learner: Learner | None = None) -> int:
     """Answer on standard output; the exit status."""
+    _open_standard_files()
+    words = Words(_language(arguments))
+    if sys.stdout is None:
+        return _refuse(words("no_stdout"), words, False, USAGE)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal that knows no Chinese is no reason to fail
     as_json, colour = "--json" in arguments, wants_colour(sys.stdout, refused="--no-color" in arguments)
-    words = Words(_language(arguments))
 
     def say(answer: Answer) -> None:
-        if as_json:
-            print(json.dumps(answer.data))
-        else:
-            show(answer.page, sys.stdout, colour)
+        try:
+            if as_json:
+                print(json.dumps(answer.data))
+            else:
+                show(answer.page, sys.stdout, colour)
             sys.stdout.flush()
+        except OSError:
+            sys.stdout = None  # or it is tried again at the end
+            raise
 
     try:
         answer = _answer(arguments, words, learner or Learner(), say)
@@ -76,22 +84,32 @@ def main(arguments: Sequence[str], learner: Learner | None = None) -> int:
     except UsageError as error:
         return _refuse(str(error), words, as_json, USAGE)
     except BrokenPipeError:  # the reader has seen enough
-        sys.stderr.close()
         return FAULT
     except KeyboardInterrupt:
         return 130
+    except OSError as error:
+        return _refuse(words("refused", detail=error), words, as_json, USAGE)
     except Exception as error:
         traceback.print_exc(file=sys.stderr)
         return _refuse(words("internal", detail=f"{type(error).__name__}: {error}"), words, as_json, FAULT)
 
 
 def _refuse(sentence: str, words: Words, as_json: bool, status: int) -> int:
-    if as_json:
+    if as_json and sys.stdout is not None:
         print(json.dumps({"error": sentence, "status": status}))
     else:
         more = words("usage_more", command=_command()) if status == USAGE else ""
-        print(sentence, more, sep="\n", file=sys.stderr)
+        print(clean(sentence), more, sep="\n", file=sys.stderr)
     return status
+
+
+def _open_standard_files() -> None:
+    """Let nothing be opened under the number of a standard file that is closed."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
 
 
 def _answer(arguments: Sequence[str], words: Words, learner: Learner, say: Callable[[Answer], None]) -> Answer:

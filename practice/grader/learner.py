@@ -64,14 +64,17 @@ class Learner:
         seed: int,
         case: Case | None = None,
         on_progress: OnProgress | None = None,
+        own: bool = True,
     ) -> Explained:
-        """The report on a solution and its story. A `case` is played alone and told as it is, without a score."""
+        """The report on a solution and its story. A `case` is played alone and told as it is, without a score; so is
+        what is not the learner's own.
+        """
         asked = problem if case is None else one_case(problem, case)
         report = grade(asked, source, seed, problem.starter(), on_progress)
         explained = Explained(report)
         if report.first_failure:
             explained = explain(report, source, self.diagnostician(problem), as_it_is=case is not None)
-        if case is None:
+        if own and case is None:
             try:
                 self.progress.record(report)
             except OSError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from typing import TextIO
 
@@ -12,7 +13,7 @@ class Bar:
     """Shows how many of how many are done, and leaves nothing behind. Use it as a context manager."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
-        self.stream = stream or sys.stderr
+        self.stream = stream or sys.stderr or io.StringIO()
         self.shown = False
 
     def __enter__(self) -> Bar:

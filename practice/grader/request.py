@@ -59,7 +59,7 @@ def as_typed(path: Path) -> str:
     """The path as it can be typed from here: relative where it lies below the working folder."""
     try:
         return str(path.resolve().relative_to(Path.cwd()))
-    except ValueError:
+    except (ValueError, OSError):  # elsewhere, or here is no folder any more
         return str(path)
 
 

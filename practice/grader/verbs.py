@@ -48,6 +48,8 @@ def grade_one(request: Request, given: str, file: str | None = None) -> Answer:
     if file is None and request.learner.start(problem):
         notes.append(line(words("made", path=as_typed(path))))
     if file == "-":
+        if request.stdin is None:
+            raise UsageError(words("no_stdin"))
         source = request.stdin.buffer.read(problem.limits.source + 1)
     else:
         try:
@@ -59,10 +61,10 @@ def grade_one(request: Request, given: str, file: str | None = None) -> Answer:
 
 def _graded(request: Request, problem: Problem, source: bytes, file: Path | str, notes: list[Block]) -> Answer:
     case = None if request.case is None else _case(request, problem, request.case)
-    own = isinstance(file, Path)  # the learner's own file needs no name on the command line
+    own = isinstance(file, Path)  # the learner's own file needs no name on the command line, and counts
     asked = replace(request.asked, file="" if own else quoted(str(file)), path=as_typed(Path(file)))
     with Bar() as bar:
-        explained = request.learner.grade(problem, source, request.seed, case, bar)
+        explained = request.learner.grade(problem, source, request.seed, case, bar, own)
     report = page(explained, request.words, asked)
     return Answer([*notes, *report], data(explained, request.words, asked), status_of(explained))
 

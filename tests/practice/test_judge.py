@@ -81,6 +81,7 @@ def test_another_file_and_standard_input_are_graded_like_ones_own(judge: Run, mo
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(tiny.RIGHT)))
     assert judge("7", "-")[0] == 0
     assert not Path("solutions/7.py").exists(), "the learner's own file is not made for nothing"
+    assert "not tried" in judge()[1], "and what is not the learner's own is no progress of theirs"
 
 
 def test_the_replay_command_of_a_story_plays_exactly_that_story(judge: Run) -> None:
@@ -271,6 +272,16 @@ def test_what_a_solution_prints_cannot_steer_the_terminal(judge: Run, monkeypatc
     assert r"a\x1b[31mred\ud800\u202ereversed\r" in judge("7")[1]
 
 
+def test_a_folder_for_solutions_that_cannot_be_is_a_sentence(judge: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("a_file").write_bytes(b"")
+    monkeypatch.setenv("PRACTICE_SOLUTIONS", "a_file")
+    for arguments in (["7"], ["hint", "7"], ["reset", "7"]):
+        status, out, err = judge(*arguments)
+        assert (status, out) == (2, "")
+        assert "the system refuses what is needed here" in err
+        assert "Traceback" not in err
+
+
 REFERENCE = next((ROOT / "practice" / "problems").glob("131_*")) / "reference.py"
 
 
@@ -295,6 +306,29 @@ def test_the_printed_command_typed_into_a_shell_replays_the_story(tmp_path: Path
     assert len(calls) >= 3
     for row in calls:
         assert row in again.stdout
+
+
+@pytest.mark.parametrize(
+    ("redirected", "sentence"),
+    [
+        (f"{REFERENCE} >&-", "standard output is closed"),
+        (f"{REFERENCE} > /dev/full", "No space left"),
+        (f"{REFERENCE} --json > /dev/full", "No space left"),
+        ("- <&-", "standard input is closed"),
+    ],
+)
+def test_a_standard_file_that_is_closed_or_full_is_a_sentence(tmp_path: Path, redirected: str, sentence: str) -> None:
+    done = in_a_shell(f"{sys.executable} practice/judge.py 131 --lang en {redirected}", tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_it_runs_in_a_folder_that_is_gone(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    judge = f"{sys.executable} {ROOT}/practice/judge.py 131 {REFERENCE} --lang en"
+    done = in_a_shell(f"cd {tmp_path}/gone; rmdir {tmp_path}/gone; {judge}", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_reference_is_accepted(tmp_path: Path) -> None:
