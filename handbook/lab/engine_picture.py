@@ -175,4 +175,4 @@ def _request(request: SeenRequest, block_size: int, group: float, top: float) ->
 def names(places: Sequence[int]) -> str:
     """'A', 'A and B', 'A, B and C'."""
     letters = [name_of(place) for place in places]
-    return letters[0] if len(letters) == 1 else f"{', '.join(letters[:-1])} and {letters[-1]}"
+    return "".join(letters) if len(letters) < 2 else f"{', '.join(letters[:-1])} and {letters[-1]}"

@@ -63,7 +63,7 @@ class EngineTheatre(Theatre):
         """Abort the request of this letter; it is seen from the next step on."""
         request = next((one for one in self.requests if self._name(one) == name), None)
         if request is None:
-            raise ValueError(f"there is no request {name!r}: {names(range(len(self.requests)))} have come.")
+            raise ValueError(f"there is no request {name!r}; those that came: {self._names(self.requests) or 'none'}.")
         self.engine.abort(request.request_id)
         self._ended[request] = "aborted"
 
@@ -202,7 +202,8 @@ def play(
     max_tokens: int = 16,
     text: Callable[[list[int]], str] = str,
 ) -> EngineTheatre:
-    """The prompts come one by one, a new one `every` so many steps, and the engine steps until all have ended."""
+    """The prompts come one by one, a new one `every` so many steps, and the engine steps until all have ended, or until
+    the stage is full: it holds `MOST_STEPS`."""
     if every < 0:
         raise ValueError(f"every must be at least 0 steps; got {every}.")
     stage, coming = EngineTheatre(engine, text), list(enumerate(prompts))

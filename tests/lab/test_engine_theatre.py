@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from handbook import nano_engine, request
-from handbook.lab.engine_theatre import EngineTheatre, play
+from handbook.lab.engine_theatre import MOST_STEPS, EngineTheatre, play
 from handbook.lab.scene import Rect
 from handbook.mini_llm import Qwen3Config, Transformer
 from handbook.nano_engine import LLMEngine
@@ -220,8 +220,10 @@ def test_an_aborted_request_is_seen() -> None:
     stage.step()
     assert named(stage.svg(1), "status")["status"] == ["aborted"] and holders(stage.svg(1)) == ["free"] * 10
     assert stage.acts[-1].title == "Nothing to do: a step without requests computes nothing"
-    with pytest.raises(ValueError, match="no request 'B': A have come"):
+    with pytest.raises(ValueError, match="no request 'B'; those that came: A"):
         stage.abort("B")
+    with pytest.raises(ValueError, match="those that came: none"):
+        EngineTheatre(make_engine()).abort("A")
 
 
 def test_what_the_stage_cannot_hold_is_refused() -> None:
@@ -235,6 +237,11 @@ def test_what_the_stage_cannot_hold_is_refused() -> None:
     assert len(stage.engine.waiting) == 8
     with pytest.raises(ValueError, match="every must be at least 0"):
         play(make_engine(), PROMPTS, every=-1)
+
+
+def test_a_play_ends_when_the_stage_is_full() -> None:
+    stage = play(make_engine(num_blocks=20), PROMPTS[:1], max_tokens=66)
+    assert len(steps(stage)) == MOST_STEPS and stage.engine.running
 
 
 def test_a_failed_step_leaves_the_engine_unwatched() -> None:
