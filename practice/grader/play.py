@@ -43,10 +43,13 @@ def _value(argument: Any, results: Mapping[int, Any]) -> Any:
 
 def same(expected: Any, got: Any) -> bool:
     """Equal as plain data, type by type: True is not 1, a list is no tuple, a subclass of int is no int."""
-    assert isinstance(expected, PLAIN), f"the rules returned a {type(expected).__name__}, which is no plain data"
-    if type(expected) is not type(got):
+    kind = type(expected)
+    assert kind in PLAIN, f"the rules returned a {kind.__name__}, which is no plain data"
+    if type(got) is not kind:
         return False
-    if isinstance(expected, list | tuple) and isinstance(got, list | tuple):
+    if kind is list or kind is tuple:
+        if {*map(type, expected), *map(type, got)} == {int}:  # most of them, at the speed of C
+            return bool(expected == got)
         return len(expected) == len(got) and all(map(same, expected, got))
     return bool(expected == got)
 

@@ -307,3 +307,11 @@ def test_a_list_that_was_returned_is_the_caller_s_until_it_is_given_back(problem
         assert failure and (failure.verdict, len(failure.moves)) == ("WA", fails_at)
         assert (failure.expected, failure.got) == ([0, 1], [0, 1, 2]), "what it was, and what it has become"
         assert "changed the list" in failure.detail
+
+
+@pytest.mark.parametrize("result", [{1: 2}, {1}, Limits()])
+def test_rules_that_return_no_plain_data_are_the_judge_s_own_fault(problem, result):
+    """Else every right solution would be a wrong answer."""
+    odd = replace(problem, rules=type("Odd", (tiny.Rules,), {"put": lambda *_, **__: result}))
+    report = grade(odd, tiny.RIGHT, 0)
+    assert report.verdict == "IE" and "no plain data" in report.message
