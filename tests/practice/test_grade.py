@@ -13,6 +13,7 @@ from practice.grader.grade import grade, run_case
 from practice.grader.play import play
 from practice.grader.runner import Runner
 from practice.grader.strays import children
+from practice.grader.words import Said
 from tests.practice import tiny
 
 EXIT = b"import os\n" + tiny.RIGHT
@@ -195,10 +196,11 @@ def test_a_machine_that_starts_no_child_is_no_verdict_on_the_learner(problem, mo
 
 
 def test_a_package_that_is_not_there_is_told_why(problem):
-    failure = grade(problem, b"import no_such_package\n" + tiny.RIGHT, 0).first_failure.failure
-    assert failure.verdict == "RTE"
-    assert failure.detail.endswith("No module named 'no_such_package' (only the standard library is there)")
-    assert failure.detail.chinese.endswith("（这里只有标准库）")
+    first = grade(problem, b"import no_such_package\n" + tiny.RIGHT, 0).first_failure
+    assert first and first.failure and first.failure.verdict == "RTE"
+    detail = first.failure.detail
+    assert detail.endswith("No module named 'no_such_package' (only the standard library is there)")
+    assert isinstance(detail, Said) and detail.chinese.endswith("（这里只有标准库）")
 
 
 def test_a_source_that_is_cut_when_read_is_not_told_its_length(problem):
