@@ -194,7 +194,7 @@ class Transformer(nn.Module):
 
     @classmethod
     def random(cls, config: Qwen3Config, seed: int, dtype: torch.dtype = torch.float32) -> Transformer:
-        """Random weights that keep activations near 1: for tests and timing, where what they say does not matter."""
+        """Random weights that keep activations moderate: for tests and timing, where what they say does not matter."""
         with torch.device("meta"):
             model = cls(config)
         model.to_empty(device="cpu")
