@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from practice.grader.contract import Diagnosis
 
-STATEMENT = "practice/problems/130_cache_aware_router/statement"  # explains the rules until the chapter is there
+STATEMENT = "practice/problems/130_cache_aware_router/statement"
+CHAPTER = "notebooks/zh/07_routing.ipynb"  # in Chinese only, so that the statement explains the rules in English
 
 
-def _because(zh_section: str, en_section: str, en: str, zh: str) -> Diagnosis:
-    link = {"zh": f"{STATEMENT}.zh.md#{zh_section}", "en": f"{STATEMENT}.en.md#{en_section}"}
-    return Diagnosis({"en": en, "zh": zh}, link)
+def _because(zh_link: str, en_section: str, en: str, zh: str) -> Diagnosis:
+    return Diagnosis({"en": en, "zh": zh}, {"zh": zh_link, "en": f"{STATEMENT}.en.md#{en_section}"})
 
 
+RULES = f"{CHAPTER}#近似的索引，和两条规则"
 LOAD, KEYS, BALANCE, THRESHOLD = (
-    ("负载", "load"),
-    ("键与匹配", "keys-and-match"),
-    ("均衡", "balance"),
-    ("阈值", "threshold"),
+    (f"{CHAPTER}#公共的部分：数排队数，平手怎么分", "load"),
+    (f"{STATEMENT}.zh.md#键与匹配", "keys-and-match"),
+    (RULES, "balance"),
+    (RULES, "threshold"),
 )
-TIES, INDEX, TIME = ("平局", "ties"), ("索引", "index"), ("时间", "time")
+TIES, INDEX, TIME = (f"{CHAPTER}#实验五：平手归谁", "ties"), (RULES, "index"), (f"{STATEMENT}.zh.md#时间", "time")
 
 DIAGNOSES = {
     # balance
