@@ -145,7 +145,7 @@ def _edge(parent: Rect, child: Rect, at: Look) -> Line:
 
 def _columns(node: TreeNode) -> list[tuple[float, str, str]]:
     """Where each of its columns ends, its heading, and what it says of the node."""
-    columns = [(TOKENS, "tokens", str(node.length))]
+    columns: list[tuple[float, str, str]] = [(TOKENS, "tokens", str(node.length))]
     if node.lock is not None:
         columns.append((LOCK, "lock", str(node.lock)))
     if node.place is not None:

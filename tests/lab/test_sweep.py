@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import joblib
 import pytest
 from distributed import Client, LocalCluster
 
-from handbook.eviction import FIFO, LRU, Lease, RandomEviction, replay
+from handbook.eviction import FIFO, LRU, Lease, Policy, RandomEviction, replay
 from handbook.lab.sweep import Trace, coarser, sweep
 from handbook.lab.trace_sources import Traffic, from_tokens, generate
 
-POLICIES = {"LRU": LRU, "FIFO": FIFO, "random": partial(RandomEviction, seed=1), "lease": partial(Lease, 30)}
+POLICIES: dict[str, Callable[[], Policy]] = {
+    "LRU": LRU,
+    "FIFO": FIFO,
+    "random": partial(RandomEviction, seed=1),
+    "lease": partial(Lease, 30),
+}
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +79,7 @@ def test_coarser_blocks_are_those_that_the_prompts_themselves_give():
     prompts = [list(range(length)) for length in (1, 63, 64, 65, 128, 190, 192, 193, 500)] + [[7] * 300, [7] * 257]
 
     def as_first_seen(requests):
-        names = {}
+        names: dict[Any, int] = {}
         return [[names.setdefault(block, len(names)) for block in request] for request in requests]
 
     fine, coarse = ([request.hash_ids for request in from_tokens(prompts, size)] for size in (64, 192))
