@@ -4,45 +4,11 @@ from __future__ import annotations
 
 from random import Random
 
+from handbook.hit_rate import workloads
+
+__all__ = ["Drawn", "Stream", "big", "growth", "small", "workloads"]
+
 Stream = list[list[int]]
-
-
-def workloads() -> dict[str, Stream]:
-    """Shared system prompt, multi-turn, few-shot and parallel sampling, drawn one after another with seed 0."""
-    random = Random(0)
-
-    def tokens(n: int) -> list[int]:
-        return [random.randrange(1000, 50_000) for _ in range(n)]
-
-    system = tokens(1000)
-    shared = [system + tokens(random.randint(20, 200)) for _ in range(100)]
-
-    multi_turn = []
-    for _ in range(20):
-        history = tokens(300)
-        for _ in range(8):
-            history = history + tokens(random.randint(10, 60))  # the user
-            multi_turn.append(history)
-            history = history + tokens(random.randint(50, 300))  # the answer
-
-    examples = [tokens(random.randint(100, 200)) for _ in range(5)]
-    header = tokens(37)
-    few_shot = []
-    for _ in range(100):
-        shown = examples[: random.randint(2, 5)]
-        few_shot.append([*header, *(token for example in shown for token in example), *tokens(random.randint(20, 80))])
-
-    parallel = []
-    for _ in range(30):
-        problem = tokens(random.randint(80, 400))
-        parallel += [problem + tokens(1) for _ in range(8)]
-
-    return {
-        "shared system prompt": shared,
-        "multi-turn": multi_turn,
-        "few-shot": few_shot,
-        "parallel sampling": parallel,
-    }
 
 
 class Drawn:
