@@ -1,10 +1,10 @@
 """Naming the misconception: which catalogued wrong solution behaves like the learner's, on the cases it was graded on.
 
-A solution's behaviour in a case is whether it fails, at which call, with which value or exception. It is the
-learner's when all cases agree. Where no catalogued solution does so, one may be a part of what is wrong: it fails the
-learner's first failing case in the same way, and none of the cases that the learner passes; of two such, one that
-explains all failures that the other does, and more, is the better. What fits best must carry one diagnosis and no
-other, or none is given: no sentence is better than a wrong one.
+A solution's behaviour in a case is whether it fails, at which call, with which value or exception. A catalogued
+solution fits when it fails in the learner's way in the first failing case, in the story told of it, and in more than
+half of all failing cases, and fails none that the learner passes; of two that fit, one that explains all failures
+that the other does, and more, is the better. What fits best must carry one diagnosis and no other, or none is given:
+no sentence is better than a wrong one.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class Diagnostician:
         self.made: dict[str, Callable[..., Any]] = {}
         self.known: dict[tuple[int, str, str, str], Behaviour | None] = {}
 
-    def diagnose(self, report: Report) -> Diagnosis | None:
+    def diagnose(self, report: Report, story: CaseResult | None = None) -> Diagnosis | None:
+        """`story` is the first failure, shrunk."""
         failures = [case.failure.verdict for group in report.groups for case in group.cases if case.failure]
         if failures and set(failures) == {"TLE"}:  # of the groups after the first one nothing is known: time was up
             too_slow = next(result.group.name for result in report.groups if result.failed)
@@ -51,10 +52,13 @@ class Diagnostician:
         if not any(case.failure for _, case in cases):
             return None
         cases.sort(key=lambda named: named[1].failure is None)  # failures first: there most of the catalogue differs
+        most = sum(case.failure is not None for _, case in cases) / 2
         explained = [
             (wrong, places)
             for wrong in self.wrong
-            if wrong.verdict in ANSWERED and (places := self._explained(wrong, cases, report.seed))
+            if wrong.verdict in ANSWERED
+            and len(places := self._explained(wrong, cases, report.seed)) > most
+            and (story is None or behaviour(story) == self._played(wrong, story))
         ]
         return self._only([wrong for wrong, places in explained if not any(places < more for _, more in explained)])
 
@@ -72,10 +76,13 @@ class Diagnostician:
         seed, group, name = place
         key = seed, group, name, wrong.name
         if key not in self.known:
-            if wrong.name not in self.made:
-                self.made[wrong.name] = wrong.make()
-            self.known[key] = behaviour(play(case.case, self.problem.rules, self.made[wrong.name]))
+            self.known[key] = self._played(wrong, case)
         return self.known[key]
+
+    def _played(self, wrong: Wrong, case: CaseResult) -> Behaviour | None:
+        if wrong.name not in self.made:
+            self.made[wrong.name] = wrong.make()
+        return behaviour(play(case.case, self.problem.rules, self.made[wrong.name]))
 
     def _only(self, fitting: Sequence[Wrong]) -> Diagnosis | None:
         keys = {wrong.diagnosis for wrong in fitting}

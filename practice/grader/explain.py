@@ -37,7 +37,7 @@ def explain(report: Report, source: bytes, diagnostician: Diagnostician, as_it_i
         return Explained(report)
     small, alone = (result, True) if as_it_is else smallest(result, report.problem, source)
     story = tell(small, report.problem, result)
-    return Explained(report, story, diagnostician.diagnose(report), alone)
+    return Explained(report, story, diagnostician.diagnose(report, small), alone)
 
 
 def smallest(result: CaseResult, problem: Problem, source: bytes) -> tuple[CaseResult, bool]:

@@ -99,3 +99,20 @@ def test_only_the_large_case_too_slow_means_the_wrong_complexity(problem: Proble
 def test_an_endless_loop_in_an_example_is_no_question_of_complexity(problem: Problem) -> None:
     assert Diagnostician(problem, tiny.CATALOGUE).diagnose(too_slow(problem, 0, 1, 2)) is None
     assert Diagnostician(problem, tiny.CATALOGUE).diagnose(too_slow(problem, 0)) is None
+
+
+def test_a_misconception_that_explains_the_first_failure_and_few_others_is_not_named(problem: Problem) -> None:
+    # Never dropping explains the first example; the other two cases go wrong in another way.
+    source = tiny.KEEPS_DROPPED.replace(b"1, self.total()", b"1, self.total() if self.limit == 20 else -1")
+    assert [group.failed for group in tiny.grade(problem, source, 0).groups] == [True, True, True]
+    assert diagnosis(problem, source) is None
+
+
+def test_a_misconception_that_does_not_fail_the_story_in_the_same_way_is_not_named(problem: Problem) -> None:
+    report = tiny.grade(problem, tiny.KEEPS_DROPPED, 0)
+    diagnostician = Diagnostician(problem, tiny.CATALOGUE)
+    told = report.first_failure
+    assert told is not None and told.failure is not None
+    assert diagnostician.diagnose(report, told) == problem.diagnoses["never-drops"]
+    other = replace(told, failure=replace(told.failure, got=(7, 7)))
+    assert diagnostician.diagnose(report, other) is None
