@@ -3,34 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from random import Random
-from typing import Any
 
-from practice.grader.contract import Case, Group, Result, Step
+from practice.grader.contract import Case, Group
+from practice.problems import collisions
+
+from .calls import Calls
+from .seeded import large_pool, long_prompt, random_branches, random_calls
 
 FOLD = (1 << 61) - 1  # Python's hash of an int is the int modulo this
-
-
-class Calls:
-    """The calls of a case, written down in order."""
-
-    def __init__(self, name: str, num_blocks: int, block_size: int) -> None:
-        self.name, self.parameters = name, {"num_blocks": num_blocks, "block_size": block_size}
-        self.steps: list[Step] = []
-
-    def allocate(self, tokens: Sequence[int], **lora_id: int | None) -> Result:
-        return self._call("allocate", list(tokens), **lora_id)
-
-    def free(self, *allocated: Result) -> None:
-        for result in allocated:
-            self._call("free", Result(result.step, 0))
-
-    def _call(self, method: str, *args: Any, **kwargs: Any) -> Result:
-        self.steps.append(Step(len(self.steps), method, args, kwargs))
-        return Result(len(self.steps) - 1)
-
-    def case(self) -> Case:
-        return Case(self.name, self.parameters, tuple(self.steps))
+ADAPTERS = 1, 999, 1001, 4097, 10**6, (1 << 31) - 1, (1 << 48) + 1, 1 << 53, (1 << 53) + 1, 1 << 62, (1 << 63) - 1
 
 
 def prompts(name: str, block_size: int, *each: Sequence[int], num_blocks: int = 12) -> Case:
@@ -43,7 +24,7 @@ def prompts(name: str, block_size: int, *each: Sequence[int], num_blocks: int = 
 
 def requests(name: str, block_size: int, *each: tuple[Sequence[int], int | None]) -> Case:
     """Prompts with their adapters, one after another, all of them kept."""
-    calls = Calls(name, 12, block_size)
+    calls = Calls(name, 64, block_size)
     for tokens, lora_id in each:
         calls.allocate(tokens, lora_id=lora_id)
     return calls.case()
@@ -71,11 +52,21 @@ def chain() -> list[Case]:
         prompts("the same block twice", 2, [1, 2, 1, 2, 1, 2, 9], [1, 2, 1, 2, 7], [1, 2, 7]),
         prompts("the same block at another place", 2, [1, 2, 3, 4, 9], [3, 4, 9]),
         prompts("a miss in the middle", 2, [1, 2, 3, 4, 5, 6, 9], [1, 2, 7, 8, 5, 6, 9], [1, 2, 7, 8, 5, 6, 0]),
+        *(
+            prompts(name, 1, *([*start, *range(10, 22), end] for end in (8, 9) for start in starts), num_blocks=60)
+            for name, starts in [
+                ("twelve blocks after another first one", [[1], [2]]),
+                ("twelve blocks after another second one", [[1, 1], [1, 2]]),
+            ]
+        ),
     ]
 
 
 def adapter() -> list[Case]:
     one, other = [1, 2, 3, 4, 9], [1, 2, 3, 4, 8]
+    by_position = Calls("an adapter that is given without its name", 6, 2)
+    by_position.allocate(one)
+    by_position.call("allocate", other, 1)
     return [
         requests("base model, then adapter 0", 2, (one, None), (other, 0), (one, 0), (other, None)),
         requests("adapter 0, then base model", 2, (one, 0), (other, None), (one, 0)),
@@ -84,6 +75,10 @@ def adapter() -> list[Case]:
         requests("an adapter is no token before the prompt", 1, ([5, 6, 7, 8], None), ([6, 7, 8], 5), ([5, 6, 9], 5)),
         requests("an adapter is no token after a block", 1, ([1, 3, 9], None), ([1, 5], 3), ([1, 3, 8], 3)),
         requests("the adapter counts in every block", 1, ([1, 2, 3, 9], 1), ([4, 2, 3, 9], 2), ([4, 2, 3, 8], 2)),
+        requests("the digits of an adapter, then those of a token", 1, ([23, 9], 1), ([3, 9], 12)),
+        requests("the digits of a token, then those of an adapter", 1, ([3, 9], 21), ([32, 9], 1)),
+        requests("many adapters, and none", 2, *((one, lora_id) for lora_id in (None, *ADAPTERS))),
+        by_position.case(),
     ]
 
 
@@ -91,6 +86,12 @@ def distinct() -> list[Case]:
     def pair(name: str, one: list[int], other: list[int]) -> Case:
         return prompts(name, len(one), [*one, 9], [*other, 9], [*one, 8], [*other, 8])
 
+    def pairs(name: str, all_of_them: list[collisions.Pair]) -> Case:
+        blocks = dict.fromkeys(tuple(tokens) for pair in all_of_them for tokens in pair)
+        each = [[*tokens, 9] for tokens in blocks]
+        return prompts(name, len(each[0]) - 1, *each, num_blocks=2 * len(each))
+
+    thousand = list(range(1000, 2000))
     return [
         pair("equal modulo 2**61 - 1", [1, 2], [1 + FOLD, 2]),
         pair("zero and 2**61 - 1", [0, 0], [0, FOLD]),
@@ -103,6 +104,13 @@ def distinct() -> list[Case]:
         pair("the same tokens in another order", [1, 2, 3], [3, 1, 2]),
         pair("a token twice", [1, 1, 2], [1, 2, 2]),
         pair("the largest token", [(1 << 63) - 1, 2], [(1 << 63) - 2, 2]),
+        pairs("digits or bytes, joined without a separator", collisions.cut_elsewhere()),
+        pairs("equal but for one high bit", collisions.high_bits()),
+        pairs("equal modulo a prime, a vocabulary, a power of ten", collisions.moduli()),
+        pairs("a token more, and base times as much less", collisions.rolling()),
+        pairs("high bits that cancel", collisions.mixing()),
+        pairs("the same checksum", collisions.checksums()),
+        prompts("a thousand blocks, twice", 1, thousand, [*thousand[:-1], 1 << 20], num_blocks=1100),
     ]
 
 
@@ -114,6 +122,7 @@ def last_token() -> list[Case]:
         prompts("blocks of one token", 1, [1, 2, 3], [1, 2, 3], [1, 2, 3, 4]),
         prompts("one token more than full blocks", 2, [1, 2, 3, 4, 5], [1, 2, 3, 4, 6]),
         prompts("one token less than full blocks", 3, [1, 2, 3, 4, 5], [1, 2, 3, 4, 5]),
+        prompts("blocks of sixteen", 16, range(32), range(32), range(33), range(16)),
     ]
 
 
@@ -162,7 +171,12 @@ def queue() -> list[Case]:
     tails.free(tails.allocate([5, 6, 7]))
     tails.allocate([8])
     tails.allocate([9, 9, 9])
-    return [each.case() for each in (order, tail, hit, shared, renewed, tails)]
+    nine = Calls("nine hold one block", 11, 1)
+    tables = [nine.allocate([1, number]) for number in range(2, 11)]
+    nine.free(*tables[1:])
+    nine.allocate(range(20, 29))
+    nine.allocate([30])
+    return [each.case() for each in (order, tail, hit, shared, renewed, tails, nine)]
 
 
 def shortage() -> list[Case]:
@@ -204,7 +218,22 @@ def shortage() -> list[Case]:
     learns.allocate([1, 2, 3, 4])
     learns.free(one)
     learns.allocate([1, 2, 3, 4, 5])
-    return [each.case() for each in (waiting, enough, held, order, count, keys, learns)]
+    several = Calls("four hits wait in the queue", 6, 1)
+    several.free(several.allocate([1, 2, 3, 4, 5, 6]))
+    several.allocate([1, 2, 3, 4, 7, 8, 9])
+    several.allocate([1, 2, 3, 4, 7, 8])
+    some = Calls("one hit is held, two wait in the queue", 6, 1)
+    one = some.allocate([1, 2, 3, 4])
+    some.allocate([1, 9])
+    some.free(one)
+    some.allocate([1, 2, 3, 7, 8, 9])
+    some.allocate([1, 2, 3, 7, 8])
+    single = Calls("a pool of one block", 1, 2)
+    single.free(single.allocate([1]))
+    single.allocate([1, 2, 3])
+    single.allocate([1, 2])
+    single.allocate([3])
+    return [each.case() for each in (waiting, enough, held, order, count, keys, learns, several, some, single)]
 
 
 def reuse() -> list[Case]:
@@ -259,48 +288,6 @@ def copies() -> list[Case]:
     return [each.case() for each in (first, promoted, freed, taken)]
 
 
-def random_calls(seed: int) -> list[Case]:
-    """Many small pools under a few words that often begin alike."""
-    rng = Random(f"131 {seed}")
-    cases = []
-    for number in range(24):
-        calls = Calls(f"random {number + 1}", rng.randint(2, 9), rng.randint(1, 3))
-        alphabet = rng.choice([[0, 1], [1, 2], [1, 2, 3], [1, 1 + FOLD], [0, 256, 1 << 32]])
-        adapters: list[int | None] = [None, 0, 1][: rng.randint(1, 3)]
-        held: list[Result] = []
-        for _ in range(24):
-            if held and rng.random() < 0.45:
-                calls.free(held.pop(rng.randrange(len(held))))
-            else:
-                tokens = rng.choices(alphabet, k=rng.randint(1, 4 * calls.parameters["block_size"] + 1))
-                held.append(calls.allocate(tokens, lora_id=rng.choice(adapters)))
-        cases.append(calls.case())
-    return cases
-
-
-def large_pool(seed: int) -> list[Case]:
-    """Time must not follow the size of the pool."""
-    rng = Random(f"131 pool {seed}")
-    pool = Calls("a large pool", 1 << 17, 4)
-    systems = [list(rng.randbytes(32)) for _ in range(8)]
-    held: list[Result] = []
-    for number in range(600):
-        held.append(pool.allocate(systems[number % 8] + list(rng.randbytes(6)), lora_id=rng.choice([None, 0, 1])))
-        if len(held) > 4:
-            pool.free(held.pop(0))
-    return [pool.case()]
-
-
-def long_prompt(seed: int) -> list[Case]:
-    """Time must not follow the length of the prompt times the number of its blocks."""
-    rng = Random(f"131 prompt {seed}")
-    prompt = Calls("a long prompt", 1 << 15, 4)
-    tokens = list(rng.randbytes(1 << 15))
-    for cut in (0, 1000):
-        prompt.free(prompt.allocate(tokens[: len(tokens) - cut]))
-    return [prompt.case()]
-
-
 def groups(seed: int) -> list[Group]:
     def group(name: str, points: int, cases: list[Case], en: str, zh: str, speed: bool = False) -> Group:
         return Group(name, {"en": en, "zh": zh}, points, tuple(cases), speed)
@@ -316,12 +303,12 @@ def groups(seed: int) -> list[Group]:
         group("shortage", 10, shortage(), "too few blocks: None, and nothing changed", "块不够：返回 None，什么都不变"),
         group("reuse", 10, reuse(), "a block that is taken loses its key", "被取走的块失去它的键"),
         group("copies", 5, copies(), "copies of a registered block", "已登记的块的副本"),
-        group("random", 5, random_calls(seed), "random calls", "随机的调用序列"),
-        group("large_pool", 5, large_pool(seed), "a large pool costs no time", "块池再大，也不费时间", speed=True),
+        group("random", 5, [*random_calls(seed), *random_branches(seed)], "random calls", "随机的调用序列"),
+        group("large_pool", 5, [large_pool(seed)], "a large pool costs no time", "块池再大，也不费时间", speed=True),
         group(
             "long_prompt",
             5,
-            long_prompt(seed),
+            [long_prompt(seed)],
             "time grows no faster than the prompt",
             "时间不比提示词长得快",
             speed=True,

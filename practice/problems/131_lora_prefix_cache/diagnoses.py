@@ -71,14 +71,15 @@ DIAGNOSES = {
     "joined_digits": _because(
         CHAIN,
         "keys",
-        "It looks as if the tokens are joined without a separator: 1, 23 and 12, 3 become the same text.",
-        "看起来 token 连在一起时没有分隔：1、23 和 12、3 变成了同一串。",
+        "It looks as if numbers are joined, and where one ends is lost: 1, 23 and 12, 3 become the same.",
+        "看起来数连在一起，分不清一个数到哪里为止：1、23 和 12、3 变成了同一串。",
     ),
     "weak_hash": _because(
         DEFENCE,
         "keys",
-        "It looks as if the key is a short checksum: different prefixes collide, and nobody compares the tokens.",
-        "看起来键是一个很短的校验和：不同的前缀会相撞，而命中之后没有人再核对 token。",
+        "It looks as if the key is a checksum, or too short: different prefixes collide, and nobody compares the "
+        "tokens.",
+        "看起来键是校验和，或者太短：不同的前缀会相撞，而命中之后没有人再核对 token。",
     ),
     "order_lost": _because(
         CHAIN,
@@ -123,6 +124,13 @@ DIAGNOSES = {
         "freeing",
         "It looks as if the block that was freed last is reused first: freed blocks join the tail, and the head goes.",
         "看起来最后归还的块最先被重用：归还的块排到队尾，取块从队首取。",
+    ),
+    "wrong_end": _because(
+        SECOND,
+        "new-blocks",
+        "It looks as if blocks come from the wrong end of the queue: it starts as 0, 1, 2, ..., and its head goes "
+        "first.",
+        "看起来块是从队列的另一头取的：队列一开始是 0、1、2、……，取块从队首取。",
     ),
     "keyless_to_head": _because(
         SECOND,
@@ -260,11 +268,12 @@ DIAGNOSES = {
         "看起来重算的块被换成了登记着的那一块：副本要留在块表里。",
     ),
     # time
-    "hashes_whole_prefix": _because(
+    "quadratic": _because(
         CHAIN,
         "time",
-        "It looks as if every key is made from the whole prefix anew: made from the parent's key, it costs one block.",
-        "看起来每个键都从头算一遍整个前缀：用父块的键来算，只需要看一块。",
+        "It looks as if each block of a long prompt takes time like the whole of it: a key needs the parent's key and "
+        "one block, the rest need not be copied, and a block's own key can be remembered with it.",
+        "看起来长提示词的每一块，都要花整个提示词那么多时间：算键只需要父块的键和这一块，剩下的部分不用复制，块自己的键可以记在块上。",
     ),
     "searches_pool": _because(
         FOURTH,

@@ -10,6 +10,7 @@ class PrefixCache:
 
     def __init__(self, num_blocks: int, block_size: int) -> None:
         self.block_size = block_size
+        self.as_bytes = struct.Struct(f"<{block_size}q").pack
         self.num_references = [0] * num_blocks
         self.free_queue = OrderedDict.fromkeys(range(num_blocks))  # the head is reused first
         self.block_key: list[bytes | None] = [None] * num_blocks
@@ -20,7 +21,7 @@ class PrefixCache:
         keys: list[bytes] = []
         key = sha256(repr(lora_id).encode()).digest()  # b"None" and b"0" differ, and every later key hangs on this
         for start in range(0, len(tokens) - self.block_size + 1, self.block_size):
-            key = sha256(key + struct.pack(f"<{self.block_size}q", *tokens[start : start + self.block_size])).digest()
+            key = sha256(key + self.as_bytes(*tokens[start : start + self.block_size])).digest()
             keys.append(key)
         return keys
 

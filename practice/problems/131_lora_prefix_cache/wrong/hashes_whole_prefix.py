@@ -1,6 +1,7 @@
-# verdict: TLE | group: long_prompt | diagnosis: hashes_whole_prefix
-"""Each key hashes the prefix anew from its first token: quadratic in the prompt."""
+# verdict: TLE | group: long_prompt | diagnosis: quadratic
+"""Each key hashes the prefix anew from its first token: quadratic in the prompt, though the bytes are made once."""
 
+import struct
 from collections import OrderedDict
 from hashlib import sha256
 
@@ -14,10 +15,10 @@ class PrefixCache:
         self.block_of = {}
 
     def keys(self, tokens, lora_id):
-        keys, parent = [], f"lora {lora_id}"
+        data = struct.pack(f"<{len(tokens)}q", *tokens)
+        keys, parent = [], f"lora {lora_id}".encode()
         for start in range(0, len(tokens) - self.block_size + 1, self.block_size):
-            parent = sha256(f"{lora_id} {tokens[: start + self.block_size]}".encode()).hexdigest()
-            keys.append(parent)
+            keys.append(sha256(parent + data[: 8 * (start + self.block_size)]).digest())
         return keys
 
     def allocate(self, tokens, lora_id=None):

@@ -1,4 +1,4 @@
-# verdict: WA | group: queue | diagnosis: last_in_first_out
+# verdict: WA | group: queue | diagnosis: wrong_end
 """New blocks are taken from the tail: the block that was freed last goes first."""
 
 from collections import OrderedDict
