@@ -177,7 +177,7 @@ class Child:
         self._kill()
         self._reap()
         if self._adopting is not None:
-            strays.end_orphans(self._token)
+            strays.end_orphans(self._token, self.pid)
             strays.adopt_orphans(self._adopting)
         if hasattr(self, "_pipes"):
             self._pipes.close()

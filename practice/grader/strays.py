@@ -28,10 +28,13 @@ def adopt_orphans(adopt: bool) -> bool:
     return bool(before.value)
 
 
-def end_orphans(token: str) -> int:
-    """Kill and reap all children of this process that carry the token, and then theirs; returns how many."""
+def end_orphans(token: str, group: int) -> int:
+    """Kill and reap all children of this process that carry the token, and then theirs; returns how many.
+
+    One that was killed with its process group has no environment any more: it is known by the group.
+    """
     ended = 0
-    while found := [pid for pid in children() if _carries(pid, token)]:
+    while found := [pid for pid in children() if _carries(pid, token) or _stat(Path(f"/proc/{pid}"), 2) == group]:
         for pid in found:
             with contextlib.suppress(ProcessLookupError, ChildProcessError):
                 os.kill(pid, signal.SIGKILL)
@@ -42,12 +45,13 @@ def end_orphans(token: str) -> int:
 
 def children() -> list[int]:
     """The processes that this one has started or adopted, also those that have ended and are not yet reaped."""
-    return [int(path.name) for path in Path("/proc").glob("[0-9]*") if _parent(path) == os.getpid()]
+    return [int(path.name) for path in Path("/proc").glob("[0-9]*") if _stat(path, 1) == os.getpid()]
 
 
-def _parent(process: Path) -> int | None:
+def _stat(process: Path, field: int) -> int | None:
+    """A field of /proc/PID/stat, counted behind the name: 1 is the parent, 2 the process group."""
     with contextlib.suppress(OSError):
-        return int((process / "stat").read_text(errors="replace").rpartition(")")[2].split()[1])
+        return int((process / "stat").read_text(errors="replace").rpartition(")")[2].split()[field])
     return None
 
 
