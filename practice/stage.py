@@ -30,7 +30,7 @@ def play(solution: Callable[..., Any], case: Case | None = None) -> PoolTheatre:
     for move, _ in script(case, problem.rules):
         answer = getattr(cache, move.step.method)(*deepcopy(move.args), **move.kwargs)  # it may change what it gets
         if move.step.method == "allocate":
-            (tokens, *_), lora_id = move.args, move.kwargs.get("lora_id")
+            tokens, lora_id = _adapted(*move.args, **move.kwargs)
             request = requests[move.step.id] = PlayedRequest(ascii_uppercase[len(requests) % 26], tokens)
             request.ids = [numbers.setdefault((lora_id, token), len(numbers)) for token in tokens]
             adapter = "" if lora_id is None else f", LoRA {lora_id},"
@@ -42,6 +42,11 @@ def play(solution: Callable[..., Any], case: Case | None = None) -> PoolTheatre:
             stage.act(f"{requests[freed].name} is freed")
             stage.free(requests[freed])
     return stage
+
+
+def _adapted(tokens: list[int], lora_id: int | None = None) -> tuple[list[int], int | None]:
+    """What a call of `allocate` gives, by name or by place."""
+    return tokens, lora_id
 
 
 def _allocate(stage: PoolTheatre, request: PlayedRequest) -> tuple[list[int], int] | None:
