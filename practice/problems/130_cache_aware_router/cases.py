@@ -6,41 +6,14 @@ A prompt shorter than a block leaves no trace in an index: it is used to make a 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from random import Random
-from typing import Any
 
-from practice.grader.contract import Case, Group, Result, Step
+from practice.grader.contract import Case, Group
+from practice.problems import collisions
+
+from .calls import Calls
+from .seeded import full_index, long_prompt, many_workers, random_branches, random_calls
 
 FOLD = (1 << 61) - 1  # Python's hash of an int is the int modulo this
-
-
-class Calls:
-    """The calls of a case, written down in order."""
-
-    def __init__(self, name: str, num_workers: int, **parameters: float) -> None:
-        self.name, self.parameters = name, {"num_workers": num_workers, **parameters}
-        self.steps: list[Step] = []
-
-    def route(self, *prompts: Sequence[int]) -> Result:
-        """Route the prompts one after another; the result of the last."""
-        for tokens in prompts:
-            self._call("route", list(tokens))
-        return Result(len(self.steps) - 1)
-
-    def finish(self, *routed: Result) -> None:
-        for result in routed:
-            self._call("finish", result)
-
-    def serve(self, *prompts: Sequence[int]) -> None:
-        """Route each prompt and finish it at once."""
-        for tokens in prompts:
-            self.finish(self.route(tokens))
-
-    def _call(self, method: str, *args: Any) -> None:
-        self.steps.append(Step(len(self.steps), method, args))
-
-    def case(self) -> Case:
-        return Case(self.name, self.parameters, tuple(self.steps))
 
 
 def routes(name: str, num_workers: int, *prompts: Sequence[int], **parameters: float) -> Case:
@@ -52,7 +25,7 @@ def routes(name: str, num_workers: int, *prompts: Sequence[int], **parameters: f
 
 def served_by_first(name: str, *prompts: Sequence[int], then: Sequence[Sequence[int]], **parameters: float) -> Case:
     """Worker 0 serves the prompts while worker 1 is busy; then prompts come that only a match brings to worker 0."""
-    calls = Calls(name, 2, block_size=2, **parameters)
+    calls = Calls(name, 2, **{"block_size": 2, **parameters})
     first, busy = calls.route([9]), calls.route([9])
     calls.finish(first)
     calls.serve(*prompts)
@@ -102,11 +75,23 @@ def balance() -> list[Case]:
             balance_abs=2,
             balance_rel=4.0,
         ),
+        routes(
+            "a product that is no whole number",
+            2,
+            known,
+            other,
+            *[known] * 2,
+            block_size=1,
+            balance_abs=0,
+            balance_rel=1.5,
+        ),
+        routes("the least loaded of seven", 7, *[known] * 20, block_size=1, balance_abs=1),
         routes("an idle worker", 2, known, known, known, block_size=1, balance_abs=0, balance_rel=2.0),
         routes("an idle worker, a large factor", 2, *[known] * 5, block_size=1, balance_abs=1, balance_rel=8.0),
         all_of_them.case(),
         finished.case(),
         routes("the defaults", 2, *[list(range(40))] * 40),
+        routes("the default factor", 2, *[[9]] * 20, *[range(16)] * 5, balance_abs=0),
     ]
 
 
@@ -121,6 +106,10 @@ def threshold() -> list[Case]:
         routes("a threshold of one", 2, *[[1, 2, 3, 4]] * 2, block_size=2, match_threshold=1.0),
         routes("no full block", 2, [1], [1], [1, 2], block_size=4),
         routes("the defaults", 2, range(40), [*range(16), *range(50, 66)], [*range(32), *range(50, 80)], range(33)),
+        routes("the default block size", 2, range(40), [*range(40), *range(100, 130)], range(24)),
+        routes(
+            "the default threshold", 2, range(160), [*range(160), *range(200, 359)], [*range(160), *range(400, 561)]
+        ),
     ]
 
 
@@ -160,6 +149,13 @@ def ties() -> list[Case]:
         running.case(),
         best.case(),
         longer.case(),
+        routes(
+            "seven workers, each with its own prompt",
+            7,
+            *([n, n] for n in (*range(7), *range(6, -1, -1))),
+            block_size=2,
+        ),
+        routes("a single worker", 1, [1, 2], [1, 2], [3], block_size=2),
         routes("strangers spread over all", 4, *[[number] for number in range(9)], block_size=4),
     ]
 
@@ -168,6 +164,13 @@ def keys() -> list[Case]:
     def pair(name: str, one: list[int], other: list[int]) -> Case:
         return routes(name, 2, one, other, one, other, block_size=len(one))
 
+    def strangers(name: str, pairs: list[collisions.Pair]) -> Case:
+        """Each block goes to a worker that is still idle, unless its key is taken for another's."""
+        blocks = list(dict.fromkeys(tuple(tokens) for pair in pairs for tokens in pair))
+        return routes(name, len(blocks), *blocks, block_size=len(blocks[0]))
+
+    window = [[1, *range(10, 23)], *([2, *range(10, 10 + length)] for length in range(6))]
+    thousands = [range(start, start + 900) for start in (1000, 2000, 3000, 4000)]
     return [
         routes("blocks in another order", 2, [1, 2, 3, 4], [3, 4, 1, 2], block_size=2),
         routes("the grandparent counts", 2, [1, 2, 1, 3], [1, 3, 8, 8], block_size=1, match_threshold=0.25),
@@ -184,6 +187,15 @@ def keys() -> list[Case]:
         pair("equal modulo a usual prime", [3, 2], [3 + 1_000_000_007, 2]),
         pair("the same digits, cut elsewhere", [1, 23], [12, 3]),
         pair("the same tokens in another order", [1, 2, 3], [3, 1, 2]),
+        pair("the largest token", [(1 << 63) - 1, 2], [(1 << 63) - 2, 2]),
+        strangers("digits or bytes, joined without a separator", collisions.cut_elsewhere()),
+        strangers("equal but for one high bit", collisions.high_bits()),
+        strangers("equal modulo a prime, a vocabulary, a power of ten", collisions.moduli()),
+        strangers("a token more, and base times as much less", collisions.rolling()),
+        strangers("high bits that cancel", collisions.mixing()),
+        strangers("the same checksum", collisions.checksums()),
+        served_by_first("thirteen blocks after another first one", *window, then=[[2, *range(10, 23)]], block_size=1),
+        routes("thousands of blocks, then strangers", 8, *thousands, *([n] for n in range(9000, 9100)), block_size=1),
     ]
 
 
@@ -211,6 +223,12 @@ def recency() -> list[Case]:
     lookup.finish(busy)
     lookup.route(two)
     lookup.route(one)
+    default = Calls("the default index", 2, block_size=1)
+    first, busy = default.route([9]), default.route([9])
+    default.finish(first)
+    default.serve([1], range(10, 10 + 1100))
+    default.finish(busy)
+    default.route([1])
     own = Calls("each worker has its own index", 2, block_size=2, index_blocks=1)
     own.route(one, two, one, two)
     return [
@@ -232,6 +250,7 @@ def recency() -> list[Case]:
             "longer than the index: its beginning stays", one + two + three, then=[one + two], index_blocks=2
         ),
         lookup.case(),
+        default.case(),
         own.case(),
     ]
 
@@ -258,58 +277,6 @@ def load() -> list[Case]:
     return [ended.case(), counted.case(), once.case(), kept.case()]
 
 
-def random_calls(seed: int) -> list[Case]:
-    """Many small routers under a few words that often begin alike."""
-    rng = Random(f"130 {seed}")
-    cases = []
-    for number in range(24):
-        calls = Calls(
-            f"random {number + 1}",
-            rng.randint(2, 4),
-            block_size=rng.randint(1, 3),
-            match_threshold=rng.choice([0.0, 0.25, 0.5, 0.75]),
-            balance_abs=rng.choice([0, 1, 2, 32]),
-            balance_rel=rng.choice([1.0, 1.1, 1.5, 2.0]),
-            index_blocks=rng.choice([2, 4, 8, 4096]),
-        )
-        alphabet = rng.choice([[0, 1], [1, 2, 3], [1, 1 + FOLD]])
-        running: list[Result] = []
-        for _ in range(24):
-            if running and rng.random() < 0.4:
-                calls.finish(running.pop(rng.randrange(len(running))))
-            else:
-                running.append(calls.route(rng.choices(alphabet, k=rng.randint(1, 10))))
-        cases.append(calls.case())
-    return cases
-
-
-def full_index(seed: int) -> list[Case]:
-    """An index must be found in, and must forget, without being searched."""
-    rng = Random(f"130 index {seed}")
-    index = Calls("a full index", 1, block_size=2, index_blocks=20_000)
-    for _ in range(500):
-        index.route(rng.randbytes(120))
-    return [index.case()]
-
-
-def many_workers(seed: int) -> list[Case]:
-    """Blocks must be hashed once, not once for each worker."""
-    rng = Random(f"130 workers {seed}")
-    workers = Calls("many workers, large blocks", 6000, block_size=8192)
-    for _ in range(12):
-        workers.route(rng.randbytes(rng.randint(8192, 8200)))
-    return [workers.case()]
-
-
-def long_prompt(seed: int) -> list[Case]:
-    """Time must not follow the length of the prompt times the number of its blocks."""
-    rng = Random(f"130 prompt {seed}")
-    prompt = Calls("a long prompt", 2, block_size=4, index_blocks=10_000)
-    tokens = rng.randbytes(1 << 15)
-    prompt.route(tokens, tokens[:-1000])
-    return [prompt.case()]
-
-
 def groups(seed: int) -> list[Group]:
     def group(name: str, points: int, cases: list[Case], en: str, zh: str, speed: bool = False) -> Group:
         return Group(name, {"en": en, "zh": zh}, points, tuple(cases), speed)
@@ -323,13 +290,13 @@ def groups(seed: int) -> list[Group]:
         group("insertion", 10, insertion(), "the index learns on every path", "每条路径都要记入索引"),
         group("recency", 15, recency(), "what an index forgets, and when", "索引忘掉什么，什么时候忘"),
         group("load", 5, load(), "finish", "finish：请求结束"),
-        group("random", 5, random_calls(seed), "random calls", "随机的调用序列"),
-        group("full_index", 5, full_index(seed), "a full index costs no time", "索引再满，也不费时间", speed=True),
-        group("many_workers", 5, many_workers(seed), "a prompt is hashed once", "提示词只哈希一次", speed=True),
+        group("random", 5, [*random_calls(seed), *random_branches(seed)], "random calls", "随机的调用序列"),
+        group("full_index", 5, [full_index(seed)], "a full index costs no time", "索引再满，也不费时间", speed=True),
+        group("many_workers", 5, [many_workers(seed)], "a prompt is hashed once", "提示词只哈希一次", speed=True),
         group(
             "long_prompt",
             5,
-            long_prompt(seed),
+            [long_prompt(seed)],
             "time grows no faster than the prompt",
             "时间不比提示词长得快",
             speed=True,

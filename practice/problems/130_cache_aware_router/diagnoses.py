@@ -40,8 +40,9 @@ DIAGNOSES = {
     ),
     "quotient": _because(
         *BALANCE,
-        "It looks as if the loads are divided: with an idle worker that goes wrong. Compare the product, as written.",
-        "看起来把两个负载相除了：有空闲实例时就会出错。请照题目写的，比较乘积。",
+        "It looks as if an idle worker is a special case, or the loads are divided: compare the product, as written, "
+        "with 0, too.",
+        "看起来把空闲的实例当成了特例，或者把两个负载相除了：请照题目写的比较乘积，负载为 0 时也一样。",
     ),
     "compared_with_mean": _because(
         *BALANCE,
@@ -138,8 +139,13 @@ DIAGNOSES = {
     ),
     "joined_digits": _because(
         *KEYS,
-        "It looks as if the tokens are joined without a separator: 1, 23 and 12, 3 become the same text.",
-        "看起来 token 连在一起时没有分隔：1、23 和 12、3 变成了同一串。",
+        "It looks as if numbers are joined, and where one ends is lost: 1, 23 and 12, 3 become the same.",
+        "看起来数连在一起，分不清一个数到哪里为止：1、23 和 12、3 变成了同一串。",
+    ),
+    "weak_hash": _because(
+        *KEYS,
+        "It looks as if the key is a checksum, or too short: different prefixes have the same key.",
+        "看起来键是校验和，或者太短：不同的前缀得到了同样的键。",
     ),
     "order_lost": _because(
         *KEYS,
@@ -175,8 +181,9 @@ DIAGNOSES = {
     # recency
     "lookup_renews": _because(
         *INDEX,
-        "It looks as if looking up renews: only what is sent to a worker becomes recent in its index.",
-        "看起来查找也会刷新：只有真正派给某个实例的块，才在它的索引里变新。",
+        "It looks as if blocks become recent where the request was not sent: looking up renews nothing, nor does what "
+        "another worker gets.",
+        "看起来请求没有派到的实例，索引里的块也变新了：查找不刷新，派给别的实例也不刷新。",
     ),
     "first_to_last": _because(
         *INDEX,
@@ -233,7 +240,7 @@ DIAGNOSES = {
     ),
     "searches_index": _because(
         *TIME,
-        "It looks as if an index is searched from end to end: finding, renewing, forgetting a block are O(1).",
-        "看起来要把索引从头到尾找一遍：查找、刷新、忘掉一块，都应当是 O(1)。",
+        "It looks as if an index is searched, sorted or made anew: finding, renewing, forgetting a block are O(1).",
+        "看起来把整个索引找了一遍、排了序或者重做了：查找、刷新、忘掉一块，都应当是 O(1)。",
     ),
 }

@@ -19,6 +19,7 @@ class CacheAwareRouter:
         index_blocks: int = 4096,
     ) -> None:
         self.block_size = block_size
+        self.as_bytes = struct.Struct(f"<{block_size}q").pack
         self.match_threshold = match_threshold
         self.balance_abs = balance_abs
         self.balance_rel = balance_rel
@@ -32,7 +33,7 @@ class CacheAwareRouter:
         keys: list[bytes] = []
         key = b""
         for start in range(0, len(tokens) - self.block_size + 1, self.block_size):
-            key = sha256(key + struct.pack(f"<{self.block_size}q", *tokens[start : start + self.block_size])).digest()
+            key = sha256(key + self.as_bytes(*tokens[start : start + self.block_size])).digest()
             keys.append(key)
         return keys
 

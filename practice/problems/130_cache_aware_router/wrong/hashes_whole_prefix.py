@@ -1,6 +1,7 @@
 # verdict: TLE | group: long_prompt | diagnosis: hashes_whole_prefix
-"""Each key hashes the prefix anew from its first token: quadratic in the prompt."""
+"""Each key hashes the prefix anew from its first token: quadratic in the prompt, though the bytes are made once."""
 
+import struct
 from collections import OrderedDict
 from hashlib import sha256
 
@@ -19,10 +20,10 @@ class CacheAwareRouter:
         self.index = [OrderedDict() for _ in range(num_workers)]
 
     def keys(self, tokens):
-        keys, parent = [], ""
+        data = struct.pack(f"<{len(tokens)}q", *tokens)
+        keys = []
         for start in range(0, len(tokens) - self.block_size + 1, self.block_size):
-            parent = sha256(f"{tokens[: start + self.block_size]}".encode()).hexdigest()
-            keys.append(parent)
+            keys.append(sha256(data[: 8 * (start + self.block_size)]).digest())
         return keys
 
     def match(self, worker, keys):
