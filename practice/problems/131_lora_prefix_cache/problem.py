@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from practice.grader.contract import Problem
+from practice.grader.contract import Limits, Problem
 
 from .cases import groups
 from .chinese import CHINESE
@@ -23,4 +23,5 @@ PROBLEM = Problem(
     groups=groups,
     diagnoses=DIAGNOSES,
     chinese=CHINESE,
+    limits=Limits(cpu_seconds=4.0),
 )
