@@ -53,7 +53,7 @@ class PrefixCachingBlockPool(CachingBlockPool):
     def extend_hashes(self, hashes: list[bytes], token_ids: Sequence[int]) -> None:
         """Append the hashes of the full blocks that `hashes`, a request's list so far, does not cover yet."""
         if len(token_ids) // self.block_size > len(hashes):
-            hashes += list(self._hashes_after(hashes, token_ids))
+            hashes += self._hashes_after(hashes, token_ids)
 
     def _hashes_after(self, known: Sequence[bytes], token_ids: Sequence[int]) -> Iterator[bytes]:
         parent = known[-1] if known else ROOT
@@ -95,8 +95,8 @@ class PrefixCachingBlockPool(CachingBlockPool):
         return block_ids
 
     def _known_hash(self, block: int) -> bytes | None:
-        self._check_exists(block)
-        if self.ref_cnt[block] == 0:
+        if not isinstance(block, int) or not 0 <= block < self.num_blocks or self.ref_cnt[block] == 0:
+            self._check_exists(block)
             raise ValueError(f"block {block} is held by nobody; only a block that a request holds can be registered.")
         return self.block_hash[block] or self.copies.get(block)
 
@@ -106,9 +106,11 @@ class PrefixCachingBlockPool(CachingBlockPool):
 
     def lookup(self, token_ids: Sequence[int], hashes: Sequence[bytes] | None = None) -> list[int]:
         """The blocks of the longest cached prefix of token_ids, in order. Changes nothing, not even the queue."""
-        known = (hashes or [])[: len(token_ids) // self.block_size]
+        num_full = len(token_ids) // self.block_size
+        known = (hashes or [])[:num_full]
+        more = self._hashes_after(known, token_ids) if len(known) < num_full else []
         blocks: list[int] = []
-        for block_hash in chain(known, self._hashes_after(known, token_ids)):
+        for block_hash in chain(known, more):
             block = self.hash_to_block.get(block_hash)
             if block is None:
                 break
@@ -128,9 +130,10 @@ class PrefixCachingBlockPool(CachingBlockPool):
         """Take n blocks from the head of the queue, least recently used first; content, and so the hash, is lost."""
         blocks = BlockPool.allocate(self, n)
         for block in blocks or []:
-            self.copies.pop(block, None)
             block_hash = self.block_hash[block]
-            if block_hash is not None:
+            if block_hash is None:
+                self.copies.pop(block, None)
+            else:
                 del self.hash_to_block[block_hash]
                 self.block_hash[block] = None
         return blocks
