@@ -69,6 +69,8 @@ def check_step(engine: Any, running_before: set[int]) -> set[int]:
     assert len(engine.running) <= engine.max_num_seqs
     held = sum(len(request.block_table) for request in engine.running)
     assert sum(engine.pool.ref_cnt) == held, "blocks are held by the block tables of running requests alone"
+    assert not any(request.block_table or request.num_computed for request in engine.waiting)
+    assert all(request.is_decoding for request in engine.running[:-1]), "only the youngest can be in its prefill"
     running, waiting = ([r.request_id for r in queue] for queue in (engine.running, engine.waiting))
     if engine.policy is None:
         assert running + waiting == sorted(running + waiting), "the oldest first, and running ones before waiting ones"
@@ -118,6 +120,15 @@ def test_a_pool_just_large_enough_for_one_request_runs_many_by_preempting_them(c
     assert total(engine, "num_tokens") + total(engine, "num_cached") > needed, "nobody was preempted"
 
 
+@each_pool
+def test_500_requests_go_through_64_blocks(caching):
+    engine = make_engine(caching, 64, 4)
+    asked = [(i % len(PROMPTS), 1 + i % 4) for i in range(500)]
+    outputs = engine.generate([PROMPTS[index] for index, _ in asked], [greedy(n) for _, n in asked])
+    assert outputs == [expected(*each) for each in asked]
+    assert_drained(engine)
+
+
 def test_preemption_takes_the_youngest():
     engine = make_engine(False, 9, 4)
     unfinished = [engine.add_request(PROMPTS[7], greedy()) for _ in range(4)]
@@ -129,6 +140,16 @@ def test_preemption_takes_the_youngest():
         assert [request.request_id for request in engine.running] == unfinished[: num_running[-1]]
     assert num_running[0] == 4
     assert set(num_running[: LONGEST - 1]) == {4, 3}
+
+
+def test_a_preempted_request_comes_before_those_that_have_never_run():
+    engine = make_engine(False, 6, 4)
+    for index in (7, 5, 8, 8):
+        engine.add_request(PROMPTS[index], greedy())
+    while not engine.waiting or engine.waiting[0].num_cached is None:
+        engine.step()
+    assert [request.request_id for request in engine.waiting] == list(range(len(engine.running), 4))
+    assert drain(engine) == {0: EXPECTED[7], 1: EXPECTED[5], 2: EXPECTED[8], 3: EXPECTED[8]}
 
 
 @each_pool
@@ -158,8 +179,9 @@ def test_the_model_computes_what_the_log_says(monkeypatch, caching):
 # ---- what a step packs
 
 
-def test_a_long_prompt_is_prefilled_in_chunks_of_the_budget():
-    engine = make_engine(False, 64, 4, max_num_batched_tokens=8)
+@each_pool
+def test_a_long_prompt_is_prefilled_in_chunks_of_the_budget(caching):
+    engine = make_engine(caching, 64, 4, max_num_batched_tokens=8)
     assert engine.generate([PROMPTS[3]], greedy(3)) == [EXPECTED[3][:3]]
     assert [entry["num_prefill"] for entry in engine.step_log] == [8, 8, 8, 8, 1, 0, 0]
     assert [entry["num_decode"] for entry in engine.step_log] == [0, 0, 0, 0, 0, 1, 1]

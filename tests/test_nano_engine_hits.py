@@ -128,7 +128,8 @@ def test_statistics_of_a_request_are_recorded_once_however_often_it_is_preempted
     """vllm #25780: preempted requests hit their own blocks, and random prompts showed a hit rate of 32%."""
     engine = make_engine(caching, 7, 4)
     prompts = [PROMPTS[7], [5, 6, 7, 8, 9, 10]]
-    engine.generate(prompts, greedy())
+    outputs = engine.generate(prompts, greedy())
+    assert outputs == [generate(MODEL, torch.tensor([prompt]), LONGEST)[0].tolist() for prompt in prompts]
     assert total(engine, "num_cached") > 0, "nobody was preempted and found its own blocks again"
     assert (engine.pool.num_hits, engine.pool.num_queries) == (0, sum(len(prompt) - 1 for prompt in prompts))
 
@@ -144,6 +145,51 @@ def test_a_request_that_waits_for_blocks_records_nothing_until_it_is_admitted(ca
     assert engine.pool.num_queries == len(PROMPTS[2]) - 1
     assert drain(engine) == {0: EXPECTED[2][:1], 1: EXPECTED[5][:4]}
     assert engine.pool.num_queries == len(PROMPTS[2]) + len(PROMPTS[5]) - 2
+
+
+STRANGERS = [[5 + n, *range(30, 53)] for n in range(2)]  # of six blocks of 4 each, that share nothing with PROMPTS
+
+
+@pytest.mark.parametrize(
+    ("num_blocks", "cached_first", "before", "num_found"),
+    [(11, STRANGERS[1], PROMPTS[3], 0), (12, PROMPTS[0], STRANGERS[0], 16)],
+    ids=["more was cached since", "a part was evicted since"],
+)
+@each_cache
+def test_what_a_failed_attempt_found_is_never_used_later(
+    monkeypatch, caching, num_blocks, cached_first, before, num_found
+):
+    """A request waits behind another one, and meanwhile what is cached of its prompt changes."""
+    engine = make_engine(caching, num_blocks, 4)
+    engine.generate([cached_first], greedy(1))
+    engine.add_request(before, greedy())
+    request_id = engine.add_request(PROMPTS[3], greedy())
+    request, lookup, num_hits, found = engine.waiting[-1], engine.pool.lookup, engine.pool.num_hits, []
+
+    def looking(token_ids, hashes):
+        blocks = lookup(token_ids, hashes)
+        if token_ids == PROMPTS[3][:-1]:
+            found.append(len(blocks) * 4)
+        return blocks
+
+    monkeypatch.setattr(engine.pool, "lookup", looking)
+    while request.num_cached is None:
+        engine.step()
+    assert found[0] == num_found != found[-1]
+    assert request.num_cached == engine.step_log[-1]["num_cached"] == engine.pool.num_hits - num_hits == found[-1]
+    assert drain(engine)[request_id] == EXPECTED[3]
+
+
+@each_cache
+def test_a_pool_whose_every_free_block_is_cached_evicts_them(caching):
+    engine = make_engine(caching, 6, 4)
+    for stranger in STRANGERS:
+        engine.generate([stranger], greedy(1))
+    assert len(registered(engine.pool)) == engine.pool.num_free == 6
+    assert engine.generate([PROMPTS[0]], greedy(5)) == [EXPECTED[0][:5]]
+    assert len(engine.pool.lookup(PROMPTS[0])) == 4
+    assert engine.pool.lookup(STRANGERS[0]) == []
+    assert len(engine.pool.lookup(STRANGERS[1])) <= 1
 
 
 @pytest.mark.parametrize("num_blocks", [300, 12], ids=["room for all", "preemption"])

@@ -25,6 +25,16 @@ def test_a_request_ends_with_its_first_eos_unless_it_ignores_it(caching):
         assert_drained(engine)
 
 
+@each_pool
+def test_a_request_for_one_new_token_ends_with_its_prefill(caching):
+    """Twice, so that the second finds what the first has left."""
+    engine = make_engine(caching, 64, 4)
+    for _ in range(2):
+        assert engine.generate([PROMPTS[0]], greedy(1)) == [EXPECTED[0][:1]]
+    assert [entry["num_decode"] for entry in engine.step_log] == [0, 0]
+    assert_drained(engine)
+
+
 def test_outputs_come_in_the_order_of_the_prompts_whichever_ends_first():
     lengths = [9, 1, 5, 2]
     engine = make_engine(False, 64, 4)
