@@ -1,7 +1,8 @@
 """Grading a submission in a process of the judge's own, beside others: what one of them costs this side of the pipes,
 reading its replies and playing its cases by the rules, then holds up no other's clock.
 
-The process gets problem, source and seed on standard input, and writes the report; both ends are trusted.
+The process gets problem, source and seed on standard input, and writes the report and the first failure, as small as
+the learner is told it; both ends are trusted.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from practice.grader import ending
-from practice.grader.contract import Problem, Report
+from practice.grader.contract import CaseResult, Problem, Report
+from practice.grader.explain import smallest, to_explain
 from practice.grader.grade import grade as grade_here
 from practice.grader.problems import load
 
@@ -25,15 +27,15 @@ class Failed(Exception):
     """The process ended without a report."""
 
 
-def grade(problem: Problem, source: bytes, seed: int, starter: bytes | None = None) -> Report:
-    """What `grade.grade` returns; the problem is one that `problems.load` knows by its number."""
+def grade(problem: Problem, source: bytes, seed: int, starter: bytes | None = None) -> tuple[Report, CaseResult | None]:
+    """What `grade.grade` returns, and its story; the problem is one that `problems.load` knows by its number."""
     question = pickle.dumps((problem.number, source, seed, starter))
     done = subprocess.run([sys.executable, "-I", "-S", "-c", RUN], input=question, capture_output=True, check=False)
     if done.returncode:
         raise Failed(done.stderr.decode(errors="replace").strip().rpartition("\n")[2] or f"status {done.returncode}")
-    report: Report = pickle.loads(done.stdout)
+    report, small = pickle.loads(done.stdout)
     report.problem = problem
-    return report
+    return report, small
 
 
 def serve() -> None:
@@ -41,6 +43,9 @@ def serve() -> None:
     ending.as_exceptions()
     ending.with_parent()
     number, source, seed, starter = pickle.loads(sys.stdin.buffer.read())
-    report: Any = grade_here(load(number), source, seed, starter)
+    problem = load(number)
+    report: Any = grade_here(problem, source, seed, starter)
+    first = to_explain(report)
+    small = None if first is None else smallest(first, problem, source)[0]
     report.problem = None  # it holds code, which the asker has
-    sys.stdout.buffer.write(pickle.dumps(report))
+    sys.stdout.buffer.write(pickle.dumps((report, small)))

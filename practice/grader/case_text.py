@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from practice.grader.contract import Case, Foreign, Problem, Result, Step
+from practice.grader.contract import MAKE, Case, Foreign, Problem, Result, Step
 from practice.grader.play import script
 
 
@@ -25,18 +25,23 @@ class CaseError(Exception):
 def calls(
     problem: Problem, parameters: Mapping[str, Any], steps: Iterable[Step], widest: int | None = None
 ) -> list[str]:
-    """One line of Python for the constructor and for each step; results that are used later have names.
+    """One line of Python for the first object and for each step; results that are used later have names.
 
     `widest` is the number of items from which on a list is cut; the lines are then for reading only.
     """
     steps = tuple(steps)
     used = {step for later in steps for step in later.uses()}
     names = {step.id: f"t{number}" for number, step in enumerate((s for s in steps if s.id in used), 1)}
+    objects: dict[int | None, str] = {None: problem.variable}
     lines = [f"{problem.variable} = {problem.class_name}({_arguments((), parameters, names, widest)})"]
     for step in steps:
-        assigned = f"{names[step.id]} = " if step.id in names else ""
         arguments = _arguments(step.args, step.kwargs, names, widest)
-        lines.append(f"{assigned}{problem.variable}.{step.method}({arguments})")
+        if step.method == MAKE:
+            objects[step.id] = "other" if len(objects) == 1 else f"other{len(objects)}"
+            lines.append(f"{objects[step.id]} = {problem.class_name}({arguments})")
+            continue
+        assigned = f"{names[step.id]} = " if step.id in names else ""
+        lines.append(f"{assigned}{objects[step.on]}.{step.method}({arguments})")
     return lines
 
 
@@ -70,6 +75,7 @@ def read(problem: Problem, text: str) -> Case:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise CaseError("case_no_python", 1, str(error)) from None
     names: dict[str, int] = {}
+    objects: dict[str, int | None] = {problem.variable: None}
     parameters: Mapping[str, Any] = {}
     steps: list[Step] = []
     for position, statement in enumerate(statements, 1):
@@ -81,14 +87,19 @@ def read(problem: Problem, text: str) -> Case:
         if position == 1:
             parameters = _parameters(problem, call, args, kwargs)
             continue
-        if not isinstance(call.func, ast.Attribute) or ast.unparse(call.func.value) != problem.variable:
+        if ast.unparse(call.func) == problem.class_name:
+            steps.append(Step(position, MAKE, kwargs=_parameters(problem, call, args, kwargs)))
+            if isinstance(statement, ast.Assign):
+                objects[ast.unparse(statement.targets[0])] = position
+            continue
+        if not isinstance(call.func, ast.Attribute) or (on := ast.unparse(call.func.value)) not in objects:
             raise CaseError("case_not_on_object", position, ast.unparse(call))
         method = call.func.attr
         if method.startswith("_") or method == "tables" or not callable(getattr(problem.rules, method, None)):
             raise CaseError("case_no_method", position, method)
         if isinstance(statement, ast.Assign):
             names[ast.unparse(statement.targets[0])] = position
-        steps.append(Step(position, method, args, kwargs))
+        steps.append(Step(position, method, args, kwargs, objects[on]))
     case = Case("--case", parameters, tuple(steps))
     made = 0
     try:

@@ -103,7 +103,7 @@ class Host:
         self.calls, self.replies = calls, replies
         self.flushes = sys.stdout.flush, sys.stderr.flush
         self.made: type | None = None
-        self.object: Any = None
+        self.objects: dict[int | None, Any] = {}
         self.latest: Any = None  # the list or tuple that was returned last
         self.sent = encode(None)  # as what
         self.failed_end: list[BaseException] = []  # exceptions of __del__
@@ -139,17 +139,26 @@ class Host:
         self.made = made
         return '"value",null'
 
-    def new(self, parameters: dict[str, Any]) -> str:
+    def new(self, parameters: dict[str, Any], name: int | None = None) -> str:
+        """Make an object; the one that a case starts with has no name."""
         assert self.made is not None
-        self.latest, self.sent = None, encode(None)
-        self.object = self.made(**parameters)
+        if name is None:
+            self.latest, self.sent = None, encode(None)
+        self.objects[name] = self.made(**parameters)
         return '"value",null'
 
-    def call(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any], given_back: bool = False) -> str:
+    def call(
+        self,
+        method: str,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        given_back: bool = False,
+        name: int | None = None,
+    ) -> str:
         """`given_back`: the latest list is an argument, and so may change from now on; else it is told when it does."""
         if given_back:
             self.latest, self.sent = None, encode(None)
-        value = getattr(self.object, method)(*args, **kwargs)
+        value = getattr(self.objects[name], method)(*args, **kwargs)
         if (now := encode(self.latest)) != self.sent:
             return '"changed",' + now
         text = encode(value)
@@ -157,10 +166,15 @@ class Host:
             self.latest, self.sent = (value, text) if len(text) <= MAX_WATCHED else (None, encode(None))
         return '"value",' + text
 
+    def call_all(self, calls: list[tuple[str, tuple[Any, ...], dict[str, Any]]]) -> str:
+        """Make many calls on the first object, none of which takes what another returns."""
+        values = [encode(getattr(self.objects[None], method)(*args, **kwargs)) for method, args, kwargs in calls]
+        return f'"value",[{",".join(values)}]'
+
     def drop(self) -> str:
-        """End the object's life, so that what its __del__ does belongs to its own case."""
+        """End the lives of the objects, so that what their __del__ does belongs to their own case."""
         before, sys.unraisablehook = sys.unraisablehook, self._note
-        self.object = None
+        self.objects.clear()
         sys.unraisablehook = before
         return describe(self.failed_end.pop()) if self.failed_end else '"value",null'
 

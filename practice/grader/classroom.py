@@ -127,8 +127,8 @@ def grade_all(
             if path.is_symlink() and path.resolve().parent != path.parent.resolve():
                 raise NoSubmission("link_outside")
             source = submission(path, problem.number, problem.limits.source)
-            report = grade(problem, source, seed, starter)
-            return Graded(path.name, report, diagnostician.diagnose(report))
+            report, small = grade(problem, source, seed, starter)
+            return Graded(path.name, report, diagnostician.diagnose(report, small))
         except NoSubmission as error:
             return Graded(path.name, problem=(str(error), ""))
         except Exception as error:

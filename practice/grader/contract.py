@@ -1,6 +1,6 @@
 """The words that all parts of the judge share: what a problem is, and what grading a solution yields.
 
-A case is a sequence of calls on one object of the learner's class. The rules of the problem are a class with the same
+A case is a sequence of calls on an object of the learner's class. The rules of the problem are a class with the same
 constructor and methods, which the parent process alone holds: what a call must return is what the rules return.
 
 Python 3.10 and the standard library are all that this package needs.
@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 VERDICTS = ("AC", "WA", "RTE", "TLE", "MLE", "OLE", "CE", "UNATTEMPTED", "IE")
 DEFAULT_SEED = 0
+MAKE = "__init__"  # the method of a step that makes another object, with the arguments as parameters
 
 
 @dataclass(frozen=True)
@@ -27,12 +28,16 @@ class Result:
 
 @dataclass(frozen=True)
 class Step:
-    """One call of a case. `id` is unique in its case and stays what it is when other steps are removed."""
+    """One call of a case. `id` is unique in its case and stays what it is when other steps are removed.
+
+    `on` is the id of the step that made the object which is called; None is the object that the case starts with.
+    """
 
     id: int
     method: str
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
+    on: int | None = None
 
     def uses(self) -> Iterator[int]:
         """The ids of the steps whose results this one takes."""
@@ -41,14 +46,16 @@ class Step:
 
 @dataclass(frozen=True)
 class Case:
-    """A fresh object, made with `parameters` as keyword arguments, and the calls it gets.
+    """A fresh object, made with `parameters` as keyword arguments, and the calls it gets; steps may make others.
 
-    A step that takes the result of a step which is absent, was left out or returned None is left out itself.
+    A step that takes the result of a step which is absent, was left out or returned None is left out itself, and so is
+    one on an object that was not made.
     """
 
     name: str
     parameters: Mapping[str, Any]
     steps: tuple[Step, ...]
+    cpu_seconds: float | None = None  # a limit of its own, for a large case, which tests time alone
 
 
 @dataclass(frozen=True)
@@ -59,7 +66,11 @@ class Group:
     title: Mapping[str, str]  # by language, "en" and "zh"; names the idea
     points: int
     cases: tuple[Case, ...]
-    speed: bool = False  # large cases, which test time alone; a solution that fails an example is not asked for them
+
+    @property
+    def speed(self) -> bool:
+        """Whether its cases test time alone; a solution that fails an example is not asked for them."""
+        return any(case.cpu_seconds is not None for case in self.cases)
 
 
 @dataclass(frozen=True)
@@ -90,9 +101,12 @@ class Diagnosis:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a solution may use in all cases together: bytes, and seconds of CPU (three times that of wall time)."""
+    """What a solution may use in all cases together: bytes, and seconds of CPU (and several times that of waiting).
 
-    cpu_seconds: float = 3.0
+    The seconds are for all cases without a limit of their own.
+    """
+
+    cpu_seconds: float = 1.5
     memory: int = 512 << 20
     output: int = 64 << 10
     source: int = 256 << 10

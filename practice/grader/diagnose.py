@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from practice.grader.contract import CaseResult, Diagnosis, Problem, Report
-from practice.grader.play import play
+from practice.grader.contract import Case, CaseResult, Diagnosis, Problem, Report
+from practice.grader.play import Pair, compare, script
 
 ANSWERED = ("WA", "RTE")  # verdicts of a wrong answer, rather than of a limit
 Behaviour = tuple[str, int, str]  # verdict, calls made, what came back
@@ -39,18 +39,20 @@ class Diagnostician:
     def __init__(self, problem: Problem, wrong: Sequence[Wrong]) -> None:
         self.problem, self.wrong = problem, wrong
         self.made: dict[str, Callable[..., Any]] = {}
+        self.scripts: dict[tuple[int, str, str], list[Pair]] = {}
         self.known: dict[tuple[int, str, str, str], Behaviour | None] = {}
 
     def diagnose(self, report: Report, story: CaseResult | None = None) -> Diagnosis | None:
         """`story` is the first failure, shrunk."""
         failures = [case.failure.verdict for group in report.groups for case in group.cases if case.failure]
-        if failures and set(failures) == {"TLE"}:  # of the groups after the first one nothing is known: time was up
+        if failures and set(failures) == {"TLE"}:
             too_slow = next(result.group.name for result in report.groups if result.failed)
             return self._only([wrong for wrong in self.wrong if wrong.verdict == "TLE" and wrong.group == too_slow])
         answered = [result for result in report.groups if not result.group.speed]  # no wrong value is first seen there
         cases = [(result.group.name, case) for result in answered for case in result.cases if compared(case)]
         if not any(case.failure for _, case in cases):
             return None
+        told = [] if story is None else list(script(story.case, self.problem.rules))
         cases.sort(key=lambda named: named[1].failure is None)  # failures first: there most of the catalogue differs
         most = sum(case.failure is not None for _, case in cases) / 2
         explained = [
@@ -58,7 +60,7 @@ class Diagnostician:
             for wrong in self.wrong
             if wrong.verdict in ANSWERED
             and len(places := self._explained(wrong, cases, report.seed)) > most
-            and (story is None or behaviour(story) == self._played(wrong, story))
+            and (story is None or behaviour(story) == self._played(wrong, story.case, told))
         ]
         return self._only([wrong for wrong, places in explained if not any(places < more for _, more in explained)])
 
@@ -73,16 +75,17 @@ class Diagnostician:
         return places
 
     def _behaviour(self, wrong: Wrong, place: tuple[int, str, str], case: CaseResult) -> Behaviour | None:
-        seed, group, name = place
-        key = seed, group, name, wrong.name
+        key = *place, wrong.name
         if key not in self.known:
-            self.known[key] = self._played(wrong, case)
+            if place not in self.scripts:
+                self.scripts[place] = list(script(case.case, self.problem.rules))
+            self.known[key] = self._played(wrong, case.case, self.scripts[place])
         return self.known[key]
 
-    def _played(self, wrong: Wrong, case: CaseResult) -> Behaviour | None:
+    def _played(self, wrong: Wrong, case: Case, pairs: list[Pair]) -> Behaviour | None:
         if wrong.name not in self.made:
             self.made[wrong.name] = wrong.make()
-        return behaviour(play(case.case, self.problem.rules, self.made[wrong.name]))
+        return behaviour(compare(case, pairs, self.made[wrong.name]))
 
     def _only(self, fitting: Sequence[Wrong]) -> Diagnosis | None:
         keys = {wrong.diagnosis for wrong in fitting}

@@ -12,7 +12,7 @@ from practice.grader.shrink import SHRINKABLE, kind, shrink
 from practice.grader.story import Story, tell
 
 FRESH_TRIALS = 30  # each starts a child
-TRIAL_SECONDS = 0.4  # of CPU time, and three times that of waiting, for one trial, which takes some 0.002
+TRIAL_SECONDS = 0.4  # of CPU time, and several times that of waiting, for one trial, which takes some 0.002
 SEARCH_SECONDS = 8.0  # for all trials together, which take 2 at most unless the solution dies or waits in each
 
 
@@ -32,12 +32,17 @@ class Explained:
 
 def explain(report: Report, source: bytes, diagnostician: Diagnostician, as_it_is: bool = False) -> Explained:
     """`as_it_is`: the case is the learner's own choice, and is told without being shrunk."""
-    result = report.first_failure
-    if result is None or result.failure is None or report.verdict == "UNATTEMPTED":
+    result = to_explain(report)
+    if result is None:
         return Explained(report)
     small, alone = (result, True) if as_it_is else smallest(result, report.problem, source)
     story = tell(small, report.problem, result)
     return Explained(report, story, diagnostician.diagnose(report, small), alone)
+
+
+def to_explain(report: Report) -> CaseResult | None:
+    """The first failure, if it is one to learn from."""
+    return None if report.verdict == "UNATTEMPTED" else report.first_failure
 
 
 def smallest(result: CaseResult, problem: Problem, source: bytes) -> tuple[CaseResult, bool]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable
 
+from practice.grader.budget import Budget
 from practice.grader.contract import Case, CaseResult, GroupResult, Limits, Problem, Report
-from practice.grader.runner import Budget, Runner
+from practice.grader.runner import Runner
 from practice.grader.words import said
 
 OnProgress = Callable[[int, int], None]  # cases done, cases in all

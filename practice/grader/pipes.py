@@ -16,6 +16,7 @@ from typing import IO
 
 from practice.grader.protocol import MAX_REPLY, Garbled
 
+Left = Callable[[], float]  # how many seconds to wait before asking again; none are left: no longer
 CHUNK = 1 << 16
 SHORT = 4096  # a call that fits into any pipe, and so cannot block
 
@@ -30,6 +31,12 @@ class Overdue(Exception):
 
 class Flooded(Exception):
     """More was printed than is allowed."""
+
+
+def lasting(seconds: float) -> Left:
+    """What is left of so many seconds, which begin now."""
+    until = time.monotonic() + seconds
+    return lambda: until - time.monotonic()
 
 
 class Pipes:
@@ -65,7 +72,7 @@ class Pipes:
             raise Flooded
         self.room -= len(chunk)
 
-    def exchange(self, call: bytes, seconds: float) -> bytes:
+    def exchange(self, call: bytes, left: Left) -> bytes:
         """Send the call and return the bytes of its reply."""
         raise NotImplementedError
 
@@ -90,30 +97,29 @@ class PolledPipes(Pipes):
             if pipe != self.calls:
                 self._to_read.register(pipe, select.POLLIN)
 
-    def exchange(self, call: bytes, seconds: float) -> bytes:
-        until = time.monotonic() + seconds
+    def exchange(self, call: bytes, left: Left) -> bytes:
         unsent = memoryview(call)
         while unsent:
             try:
                 unsent = unsent[os.write(self.calls, unsent) :]
             except BlockingIOError:
-                self._wait(self._to_write, until)
+                self._wait(self._to_write, left)
             except BrokenPipeError:
                 raise Closed from None
         while (reply := self._take()) is None:
-            self._wait(self._to_read, until)
+            self._wait(self._to_read, left)
         return reply
 
     def drain(self, seconds: float) -> None:
-        until = time.monotonic() + seconds
+        left = lasting(seconds)
         self._forget(self.replies)
         with contextlib.suppress(Overdue, Flooded):
             while self.printing in self._open:
-                self._wait(self._to_read, until)
+                self._wait(self._to_read, left)
 
-    def _wait(self, poll: select.poll, until: float) -> None:
-        ready = [pipe for pipe, _ in poll.poll(max(0.0, until - time.monotonic()) * 1000)]
-        if not ready:
+    def _wait(self, poll: select.poll, left: Left) -> None:
+        ready = [pipe for pipe, _ in poll.poll(max(0.0, left()) * 1000)]
+        if not ready and left() <= 0:
             raise Overdue
         if self.printing in ready:
             if chunk := os.read(self.printing, CHUNK):
@@ -153,9 +159,8 @@ class ThreadedPipes(Pipes):
                 chunk = b""
             self._chunks.put((pipe, chunk))
 
-    def exchange(self, call: bytes, seconds: float) -> bytes:
-        until = time.monotonic() + seconds
-        watchdog = threading.Timer(seconds, self._kill) if len(call) > SHORT else None
+    def exchange(self, call: bytes, left: Left) -> bytes:
+        watchdog = threading.Timer(left(), self._kill) if len(call) > SHORT else None
         if watchdog:
             watchdog.start()
         try:
@@ -163,27 +168,29 @@ class ThreadedPipes(Pipes):
             while unsent:
                 unsent = unsent[os.write(self.calls, unsent) :]
         except OSError:
-            raise (Closed if time.monotonic() < until else Overdue) from None
+            raise (Closed if left() > 0 else Overdue) from None
         finally:
             if watchdog:
                 watchdog.cancel()
         while (reply := self._take()) is None:
             if self.replies not in self._open:
                 raise Closed
-            self._wait(until)
+            self._wait(left)
         return reply
 
     def drain(self, seconds: float) -> None:
-        until = time.monotonic() + seconds
+        left = lasting(seconds)
         with contextlib.suppress(Overdue, Flooded, Garbled):
             while self._open:
-                self._wait(until)
+                self._wait(left)
 
-    def _wait(self, until: float) -> None:
+    def _wait(self, left: Left) -> None:
         try:
-            pipe, chunk = self._chunks.get(timeout=max(0.0, until - time.monotonic()))
+            pipe, chunk = self._chunks.get(timeout=max(0.0, left()))
         except Empty:
-            raise Overdue from None
+            if left() <= 0:
+                raise Overdue from None
+            return
         if not chunk:
             self._open.remove(pipe)
         elif pipe == self.printing:
@@ -192,11 +199,11 @@ class ThreadedPipes(Pipes):
             self._add(chunk)
 
     def close(self) -> None:
-        until = time.monotonic() + 1
+        left = lasting(1.0)
         while self._open:  # a pipe that is being read cannot be closed; the threads end when the child has ended
             with contextlib.suppress(Flooded, Garbled):
                 try:
-                    self._wait(until)
+                    self._wait(left)
                 except Overdue:
                     self._files[0].close()
                     return

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import marshal
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from practice.grader.contract import Case, CaseResult, Failure, Move, Result
+from practice.grader.contract import MAKE, Case, CaseResult, Failure, Move, Result, Step
 from practice.grader.words import said
 
 CHANGED = said(
@@ -15,19 +15,49 @@ CHANGED = said(
     "A list that was returned is the caller's; return another one each time.",
     "这次调用改动了前面某次调用返回的列表：上面是它原来的样子和现在的样子。列表一经返回就归调用者所有，每次都应返回新的。",
 )
+Pair = tuple[Move, Any]  # a move, and what it must return
+MOST_AT_ONCE = 250  # moves in one part
 PLAIN = (type(None), bool, int, float, str, list, tuple)
 
 
-def script(case: Case, rules: Callable[..., Any]) -> Iterator[tuple[Move, Any]]:
+class Objects:
+    """The objects of a case, by the ids of the steps that made them; None is the one that it starts with."""
+
+    def __init__(self, make: Callable[..., Any], parameters: Mapping[str, Any]) -> None:
+        self.make = make
+        self.made: dict[int | None, Any] = {None: make(**copied(dict(parameters)))}
+
+    def perform(self, step: Step, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Make the step's call with these arguments, which it may change, and return what it returns."""
+        if step.method == MAKE:
+            self.made[step.id] = self.make(*copied(args), **copied(dict(kwargs)))
+            return None
+        return getattr(self.made[step.on], step.method)(*copied(args), **copied(dict(kwargs)))
+
+
+def script(case: Case, rules: Callable[..., Any]) -> Iterator[Pair]:
     """The moves of a case, each with what the rules return. The rules make a move when the next one is asked for."""
-    judge, results = rules(**copied(dict(case.parameters))), dict[int, Any]()
+    judge, results = Objects(rules, case.parameters), dict[int, Any]()
     for step in case.steps:
-        if any(results.get(used) is None for used in step.uses()):
+        if step.on not in judge.made or any(results.get(used) is None for used in step.uses()):
             continue
         args = tuple(_value(argument, results) for argument in step.args)
         kwargs = {name: _value(argument, results) for name, argument in step.kwargs.items()}
-        results[step.id] = getattr(judge, step.method)(*copied(args), **copied(kwargs))
+        results[step.id] = judge.perform(step, args, kwargs)
         yield Move(step, args, kwargs), results[step.id]
+
+
+def parts(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
+    """The moves in parts, none of which takes what another one in its part returns, so that no answer is given away."""
+    part, ids = list[Pair](), set[int]()
+    for move, expected in pairs:
+        if len(part) == MOST_AT_ONCE or not ids.isdisjoint(move.step.uses()):
+            yield part
+            part, ids = [], set()
+        part.append((move, expected))
+        ids.add(move.step.id)
+    if part:
+        yield part
 
 
 def copied(value: Any) -> Any:
@@ -75,16 +105,20 @@ class Latest:
 
 def play(case: Case, rules: Callable[..., Any], make: Callable[..., Any]) -> CaseResult:
     """Play a case on an object of TRUSTED code, in this process: our reference, a catalogued solution."""
+    return compare(case, list(script(case, rules)), make)
+
+
+def compare(case: Case, pairs: Sequence[Pair], make: Callable[..., Any]) -> CaseResult:
+    """The same where the case's script is there already."""
     moves: list[Move] = []
-    pairs = list(script(case, rules))
     expected: Any = None
     latest = Latest()
     try:
-        solution = make(**copied(dict(case.parameters)))
+        solution = Objects(make, case.parameters)
         for move, expected in pairs:
             moves.append(move)
             latest.given_back(move)
-            got = getattr(solution, move.step.method)(*copied(move.args), **copied(dict(move.kwargs)))
+            got = solution.perform(move.step, move.args, move.kwargs)
             if not same(latest.expected, latest.got):
                 failure = Failure("WA", tuple(moves), latest.expected, copied(latest.got), CHANGED)
                 return CaseResult(case, len(moves) - 1, len(pairs), failure)

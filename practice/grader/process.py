@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from functools import cache
 from pathlib import Path
 from types import CodeType
@@ -22,7 +23,7 @@ from typing import Any
 
 from practice.grader import protocol, seccomp, strays, windows_job
 from practice.grader.contract import Limits
-from practice.grader.pipes import Closed, Flooded, Overdue, Pipes, PolledPipes, ThreadedPipes
+from practice.grader.pipes import Closed, Flooded, Overdue, Pipes, PolledPipes, ThreadedPipes, lasting
 from practice.grader.protocol import Garbled, Raised, Value
 from practice.grader.words import Said, said
 
@@ -76,7 +77,7 @@ class Child:
 
     def __init__(self, limits: Limits, *, without: tuple[str, ...] = (), threaded: bool = not POSIX) -> None:
         self.cpu_limit = max(1, math.ceil(limits.cpu_seconds))
-        self.cpu_seconds = 0.0  # used; known when it has ended
+        self._cpu_seconds = 0.0  # used in all, when it has ended
         self.exit_status: int | None = None  # negative: the signal that killed it
         self._number = 0
         self._token = strays.new_token()
@@ -93,7 +94,7 @@ class Child:
             settings = cage(self.pid, limits.memory, self.cpu_limit, without)
             try:
                 data = marshal.dumps((host_code(), settings))
-                reply = self._pipes.exchange(len(data).to_bytes(4, "big") + data, START_SECONDS)
+                reply = self._pipes.exchange(len(data).to_bytes(4, "big") + data, lasting(START_SECONDS))
                 self.active = tuple(getattr(protocol.parse(reply, 0), "value", ()))
             except (Closed, Flooded, Overdue, Garbled) as error:
                 self._pipes.room = 2000
@@ -129,13 +130,21 @@ class Child:
             return ThreadedPipes(calls, replies, printed, self._kill)
         return PolledPipes(calls, replies, printed)
 
-    def ask(self, seconds: float, *message: Any) -> Value | Raised:
-        """Make a call and return the reply to it, as plain data; raises Stopped when there is none."""
+    def ask(self, seconds: float, *message: Any, cpu_seconds: float = math.inf) -> Value | Raised:
+        """Make a call and return the reply to it, as plain data; raises Stopped when there is none.
+
+        `seconds` limits the waiting, and `cpu_seconds` what the child uses meanwhile.
+        """
         self._number += 1
+        waiting, most = lasting(seconds), self.used() + cpu_seconds
+
+        def left() -> float:
+            return min(waiting(), most - self.used())
+
         try:
-            return protocol.parse(self._pipes.exchange(protocol.frame(self._number, *message), seconds), self._number)
+            return protocol.parse(self._pipes.exchange(protocol.frame(self._number, *message), left), self._number)
         except Overdue:
-            why = OVERDUE
+            why = OUT_OF_TIME if self.used() >= most else OVERDUE
         except Flooded:
             why = FLOODED
         except Garbled as error:
@@ -152,6 +161,15 @@ class Child:
             why = self._how_it_ended()
         self.end()
         raise Stopped(*why)
+
+    def used(self) -> float:
+        """Seconds of CPU so far; on systems other than Linux always 0, so that there waiting alone is limited."""
+        if self.exit_status is None and sys.platform == "linux":
+            with contextlib.suppress(OSError):
+                return time.clock_gettime(
+                    ~self.pid << 3 | 2
+                )  # the CPU clock of another process: clock_getcpuclockid(3)
+        return self._cpu_seconds
 
     @property
     def printed(self) -> bytes:
@@ -200,7 +218,7 @@ class Child:
             return
         try:
             _, status, usage = os.wait4(self.pid, 0)
-            self.exit_status, self.cpu_seconds = os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime
+            self.exit_status, self._cpu_seconds = os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime
         except ChildProcessError:  # someone else in this process has reaped it
             self.exit_status = 0
         self._process.returncode = self.exit_status
@@ -215,7 +233,7 @@ class Child:
                 f"进程自己退出了，退出状态 {self.exit_status}，就像 os._exit 那样",
             )
         name = signal.Signals(-self.exit_status).name
-        if name == "SIGXCPU" or (name == "SIGKILL" and self.cpu_seconds > self.cpu_limit):
+        if name == "SIGXCPU" or (name == "SIGKILL" and self._cpu_seconds > self.cpu_limit):
             return OUT_OF_TIME
         hints = {
             "SIGSEGV": (", as after too deep a recursion", "，像是递归太深"),

@@ -5,34 +5,27 @@ from __future__ import annotations
 import contextlib
 import re
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
 from practice.grader.affinity import one_processor
-from practice.grader.contract import Case, CaseResult, Failure, Foreign, Limits, Move, Problem
-from practice.grader.play import CHANGED, Latest, same, script
+from practice.grader.budget import Budget, Time
+from practice.grader.contract import MAKE, Case, CaseResult, Failure, Foreign, Move, Problem
+from practice.grader.play import CHANGED, Latest, Pair, parts, same, script
 from practice.grader.process import Child, Stopped
 from practice.grader.protocol import Raised
 from practice.grader.words import said
 
 MAX_KEPT = 100_000  # characters of a wrong answer
+LOST_SECONDS = 60.0  # of CPU, after which the system ends a child itself; the limits are kept here
+TOO_SLOW = said(
+    "more time than this case may take; the statement says what time may grow with",
+    "超过了这个用例允许的时间；时间可以随什么增长，题目里写着",
+)
+NO_REPLY = said("what came through the judge's private pipe is no reply", "判题器专用的管道里来的不是回答")
 NOT_RUN = said("not run, after what earlier cases have used up", "没有运行：前面的用例已经用完了限额")
-
-
-@dataclass
-class Budget:
-    """What is left of a problem's limits, and how many times a child may still be replaced."""
-
-    cpu_seconds: float
-    wall_seconds: float
-    output: int
-    restarts: int = 5
-    exhausted: str = ""  # the verdict, once a limit was reached
-
-    @classmethod
-    def of(cls, limits: Limits) -> Budget:
-        return cls(limits.cpu_seconds, 3 * limits.cpu_seconds, limits.output)
 
 
 class Changed(Exception):
@@ -43,8 +36,13 @@ class Changed(Exception):
         self.value = value
 
 
+class TooSlow(Stopped):
+    """The time of one case is up, which had a limit of its own."""
+
+
 class Runner:
     """Plays cases on one solution. Without a budget for all of them each case has the whole of the problem's limits.
+    A case with a limit of its own takes its time from that alone.
 
     The solution's module is loaded once in each child, and a child serves until it dies: a solution that keeps state
     in its class or its module may answer otherwise in a used child than alone. `restart()` makes the next case the
@@ -55,9 +53,11 @@ class Runner:
         self.problem, self.source = problem, source.decode("utf-8-sig")
         self._shared = budget
         self._budget = budget or Budget.of(problem.limits)
+        self._time = self._budget.time  # what the current case uses: this, or its own
+        self._used = 0.0  # seconds of CPU that the child had used by now
+        self.cpu_seconds = 0.0  # that the latest case took
         self._child: Child | None = None
         self._broken: Stopped | None = None  # why the module cannot be loaded, in any child
-        self._cases_in_child = 0
         self._printed = b""
 
     def __enter__(self) -> Runner:
@@ -72,7 +72,6 @@ class Runner:
             child, self._child = self._child, None
             child.end()
             self._printed += child.printed
-            self._budget.cpu_seconds -= child.cpu_seconds
 
     @property
     def printed(self) -> bytes:
@@ -91,16 +90,16 @@ class Runner:
         """Play the case on a fresh object."""
         if self._shared is None:
             self._renew()
-        used = self._cases_in_child > 0
+        self._time = self._budget.time if case.cpu_seconds is None else Time.of(case.cpu_seconds)
+        before = self._time.cpu
         result = self._play(case)
-        if self._shared is None and used and result.failure and result.failure.verdict == "TLE":
-            self._renew()  # earlier cases may have used up the child's CPU time
-            result = self._play(case)
+        self.cpu_seconds = before - self._time.cpu
         return result
 
     def answers(self, case: Case) -> tuple[Any, ...] | None:
         """What the solution returns in a case that is not graded; None when it does not come to its end."""
         answers = []
+        self._time = self._budget.time
         try:
             self._start()
             self._ask("new", dict(case.parameters))
@@ -117,33 +116,54 @@ class Runner:
             self._child.forget_output()
 
     def _play(self, case: Case) -> CaseResult:
-        moves: list[Move] = []
-        verified, expected, failure, latest = 0, None, None, Latest()
-        pairs = script(case, self.problem.rules)
+        asked: list[Pair] = []
+        verified, failure, latest = 0, None, Latest()
+        pairs = list(script(case, self.problem.rules))
+        large = case.cpu_seconds is not None
         try:
             child = self._start()
-            self._cases_in_child += 1
             with one_processor(child.pid):
                 self._ask("new", dict(case.parameters))
-                for move, expected in pairs:
-                    moves.append(move)
-                    given_back = latest.given_back(move)
-                    got = self._ask("call", move.step.method, move.args, dict(move.kwargs), given_back)
-                    if not same(expected, got):
-                        failure = Failure("WA", tuple(moves), expected, kept(got))
+                for got in self._in_parts(pairs, asked) if large else self._one_by_one(pairs, asked, latest):
+                    if not same(asked[-1][1], got):
+                        failure = Failure("WA", moves(asked), asked[-1][1], kept(got))
                         break
-                    latest.note(move, expected)
                     verified += 1
-                if failure is None:
+                else:
                     self._ask("drop")
         except Changed as changed:
-            failure = Failure("WA", tuple(moves), latest.expected, kept(changed.value), CHANGED)
+            failure = Failure("WA", moves(asked), latest.expected, kept(changed.value), CHANGED)
+        except TooSlow:  # the same report, wherever in the case its time was up
+            verified, failure = 0, Failure("TLE", moves(pairs), None, detail=TOO_SLOW)
         except Stopped as stopped:
-            failure = Failure(stopped.verdict, tuple(moves), expected, detail=stopped.detail)
+            failure = Failure(stopped.verdict, moves(asked), asked[-1][1] if asked else None, detail=stopped.detail)
         if failure is not None and self._child is not None:
             with contextlib.suppress(Stopped):
                 self._ask("drop")  # now, so that its end does not fall into the next case
-        return CaseResult(case, verified, len(moves) + sum(1 for _ in pairs), failure)
+        return CaseResult(case, verified, len(pairs), failure)
+
+    def _one_by_one(self, pairs: list[Pair], asked: list[Pair], latest: Latest) -> Iterator[Any]:
+        """The answers; the last of `asked` is the move that each belongs to."""
+        for move, expected in pairs:
+            asked.append((move, expected))
+            if move.step.method == MAKE:
+                yield self._ask("new", dict(move.kwargs), move.step.id)
+                continue
+            given_back = latest.given_back(move)
+            yield self._ask("call", move.step.method, move.args, dict(move.kwargs), given_back, move.step.on)
+            latest.note(move, expected)
+
+    def _in_parts(self, pairs: list[Pair], asked: list[Pair]) -> Iterator[Any]:
+        """The same for a large case, where a message for each call would take more time than the calls."""
+        for part in parts(pairs):
+            asked += part  # an exception does not tell which of the calls raised it
+            answers = self._ask("call_all", [(move.step.method, move.args, dict(move.kwargs)) for move, _ in part])
+            if type(answers) is not list or len(answers) != len(part):
+                raise Stopped("RTE", NO_REPLY)
+            del asked[-len(part) :]
+            for pair, answer in zip(part, answers, strict=True):
+                asked.append(pair)
+                yield answer
 
     def _died(self, verdict: str) -> None:
         self.restart()
@@ -158,8 +178,8 @@ class Runner:
             budget = self._budget
             if budget.exhausted:
                 raise Stopped(budget.exhausted, NOT_RUN)
-            self._child = Child(replace(self.problem.limits, cpu_seconds=budget.cpu_seconds))
-            self._cases_in_child = 0
+            self._child = Child(replace(self.problem.limits, cpu_seconds=LOST_SECONDS))
+            self._used = self._child.used()
             try:
                 self._ask("load", self.source, self.problem.class_name)
             except Stopped as stopped:
@@ -169,17 +189,21 @@ class Runner:
 
     def _ask(self, *message: Any) -> Any:
         """The plain value that comes back; whatever else comes is raised as Stopped, or Changed."""
-        child, budget = self._child, self._budget
+        child, budget, left = self._child, self._budget, self._time
         assert child is not None
         child.room = budget.output
         started = time.monotonic()
         try:
-            reply = child.ask(budget.wall_seconds, *message)
+            reply = child.ask(left.waiting, *message, cpu_seconds=left.cpu)
         except Stopped as stopped:
+            if stopped.verdict == "TLE" and left is not budget.time:  # what is left for the other cases remains
+                self.restart()
+                raise TooSlow("TLE", TOO_SLOW) from None
             self._died(stopped.verdict)
             raise
         finally:
-            budget.wall_seconds -= time.monotonic() - started
+            before, self._used = self._used, child.used()
+            left.spend(self._used - before, time.monotonic() - started)
             budget.output = child.room
         if isinstance(reply, Raised):
             if reply.kind == "memory":
@@ -188,6 +212,10 @@ class Runner:
         if reply.changed:
             raise Changed(reply.value)
         return reply.value
+
+
+def moves(pairs: Iterable[Pair]) -> tuple[Move, ...]:
+    return tuple(move for move, _ in pairs)
 
 
 def kept(got: Any) -> Any:

@@ -13,7 +13,7 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from practice.grader.contract import Case, CaseResult, Problem, Step
+from practice.grader.contract import MAKE, Case, CaseResult, Problem, Step
 from practice.grader.play import script
 
 TRIALS = 400
@@ -129,10 +129,10 @@ def _lower(number: int) -> Iterator[int]:
 def _smaller_parameters(case: Case) -> Iterator[Case]:
     for name, value in case.parameters.items():
         rest = {key: other for key, other in case.parameters.items() if key != name}
-        yield replace(case, parameters=rest)  # the default; refused by the rules where there is none
+        yield _with_parameters(case, rest)  # the default; refused by the rules where there is none
         if type(value) is int:
             for lower in _lower(value):
-                yield replace(case, parameters={**case.parameters, name: lower})
+                yield _with_parameters(case, {**case.parameters, name: lower})
 
 
 def _smaller_scale(case: Case) -> Iterator[Case]:
@@ -140,7 +140,13 @@ def _smaller_scale(case: Case) -> Iterator[Case]:
     for name, value in case.parameters.items():
         if type(value) is int and value > 1:
             smaller = _each_list(case, lambda items: items[::2])
-            yield replace(smaller, parameters={**case.parameters, name: value // 2})
+            yield _with_parameters(smaller, {**case.parameters, name: value // 2})
+
+
+def _with_parameters(case: Case, parameters: Mapping[str, Any]) -> Case:
+    """The same for all objects of the case."""
+    steps = (replace(step, kwargs=parameters) if step.method == MAKE else step for step in case.steps)
+    return replace(case, parameters=parameters, steps=tuple(steps))
 
 
 def _shorter_lists(case: Case) -> Iterator[Case]:
@@ -156,7 +162,7 @@ def _shorter_lists(case: Case) -> Iterator[Case]:
 
 def _plain_arguments(case: Case) -> Iterator[Case]:
     for index, step in enumerate(case.steps):
-        for place, value in _arguments(step):
+        for place, value in _arguments(step) if step.method != MAKE else ():
             if isinstance(place, str):
                 kwargs = {name: other for name, other in step.kwargs.items() if name != place}
                 yield _with_step(case, index, replace(step, kwargs=kwargs))

@@ -5,12 +5,12 @@ Nothing in it depends on the language of the report, or on a clock.
 
 from __future__ import annotations
 
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
 from practice.grader.case_text import calls, shown
-from practice.grader.contract import CaseResult, Foreign, Move, Problem, Table
+from practice.grader.contract import CaseResult, Foreign, Problem, Table
+from practice.grader.play import Objects
 from practice.grader.shrink import SHRINKABLE
 
 LONGEST_REPLAY = 1500  # characters; a longer line is no command that one copies
@@ -64,16 +64,12 @@ def _state(result: CaseResult, problem: Problem) -> tuple[tuple[Table, ...], tup
     if not result.failure.moves:
         return (), ()
     *earlier, last = result.failure.moves
-    rules = problem.rules(**deepcopy(dict(result.case.parameters)))
+    rules = Objects(problem.rules, result.case.parameters)
     for move in earlier:
-        _make(rules, move)
-    before = tuple(rules.tables())
-    _make(rules, last)
-    return before, tuple(rules.tables())
-
-
-def _make(rules: Any, move: Move) -> None:
-    getattr(rules, move.step.method)(*deepcopy(move.args), **deepcopy(dict(move.kwargs)))
+        rules.perform(move.step, move.args, move.kwargs)
+    before = tuple(rules.made[last.step.on].tables())
+    rules.perform(last.step, last.args, last.kwargs)
+    return before, tuple(rules.made[last.step.on].tables())
 
 
 def _got(value: Any) -> str:

@@ -15,11 +15,11 @@ from functools import cache, partial
 from itertools import chain
 
 from practice.grader.catalogue import KINDS, SLOW, Solution, catalogued, solutions
-from practice.grader.contract import CaseResult, Group, Problem, Report
+from practice.grader.contract import Case, CaseResult, Group, Problem, Report
 from practice.grader.diagnose import Diagnostician
 from practice.grader.grade import grade
 from practice.grader.hostile import Hostile, hostile
-from practice.grader.runner import Budget, Runner
+from practice.grader.runner import Runner
 
 OnProgress = Callable[[int, int], None]  # solutions graded, solutions in all
 HOSTILE_SECONDS = 1.0  # of CPU time: what they try shows at once, and many try to waste it
@@ -137,14 +137,26 @@ class _Author:
         problem = replace(self.problem, limits=part)
         if (verdict := self._grade(problem, source).verdict) != "AC":
             return f"within one part in {PART} of memory, output and length of source the verdict is {verdict}"
-        used = limits.cpu_seconds
-        for _ in range(TRIES):
-            budget = Budget.of(limits)
-            with Runner(self.problem, source, budget) as runner:
-                for group in self.problem.groups(self.seed):
-                    for case in group.cases:
-                        runner.run(case)
-            used = min(used, limits.cpu_seconds - budget.cpu_seconds)
-            if used * PART <= limits.cpu_seconds:
-                return ""
-        return f"it takes {used:.2f} s of CPU time; the limit is {limits.cpu_seconds} s, and one part in {PART} is due"
+        cases = [case for group in self.problem.groups(self.seed) for case in group.cases]
+        together = [case for case in cases if case.cpu_seconds is None]
+        shares = [(limits.cpu_seconds, together), *((case.cpu_seconds, [case]) for case in cases if case.cpu_seconds)]
+        for limit, share in shares:
+            used = limit
+            for _ in range(TRIES):
+                used = min(used, self._seconds(source, share))
+                if used * PART <= limit:
+                    break
+            else:
+                took = f"it takes {used:.2f} s of CPU time up to “{share[-1].name}”"
+                return f"{took}; the limit is {limit} s, and one part in {PART} is due"
+        return ""
+
+    def _seconds(self, source: bytes, cases: list[Case]) -> float:
+        """The seconds of CPU that the cases take together."""
+        seconds = 0.0
+        with Runner(self.problem, source) as runner:
+            runner.load()
+            for case in cases:
+                runner.run(case)
+                seconds += runner.cpu_seconds
+        return seconds

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from practice.grader.case_text import calls, read, shown
+from practice.grader.case_text import CaseError, calls, read, shown
 from practice.grader.contract import Case, Step
 from practice.grader.play import script
 from tests.practice import tiny
@@ -42,6 +44,26 @@ def test_a_case_that_is_written_and_read_makes_the_same_calls(case: Case) -> Non
         (move.step.method, move.args, move.kwargs, value) for move, value in script(again, problem.rules)
     ]
     assert dict(again.parameters) == dict(case.parameters)
+
+
+def test_another_object_has_a_name_of_its_own() -> None:
+    problem = tiny.problem(Path("/nowhere"), texts=False)
+    steps = (
+        tiny.put(0, 1),
+        tiny.other(1, 5),
+        replace(tiny.put(2, 3), on=1),
+        replace(tiny.drop(3, 2), on=1),
+        tiny.other(4, 6),
+    )
+    lines = calls(problem, {"limit": 9}, steps)
+    assert lines == [
+        "ledger = Ledger(limit=9)", "ledger.put([1])", "other = Ledger(limit=5)", "t1 = other.put([3])",
+        "other.drop(t1[0])", "other2 = Ledger(limit=6)",
+    ]  # fmt: skip
+    again = read(problem, "; ".join(lines))
+    assert calls(problem, again.parameters, again.steps) == lines
+    with pytest.raises(CaseError, match="case_not_on_object"):
+        read(problem, "ledger = Ledger(); third.put([1])")
 
 
 @given(

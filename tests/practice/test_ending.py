@@ -15,6 +15,7 @@ import pytest
 from practice.grader import sandbox
 from practice.grader.apart import Failed
 from practice.grader.apart import grade as grade_apart
+from practice.grader.explain import smallest
 from practice.grader.grade import grade
 from practice.grader.problems import load
 
@@ -111,9 +112,10 @@ def test_a_submission_that_is_graded_apart_gets_the_report_that_it_gets_here(mon
     problem = load(131)
     source = (problem.folder / "wrong" / "no_parent.py").read_bytes()
     here = grade(problem, source, 3)
+    assert here.verdict == "WA" and here.first_failure is not None
+    story = smallest(here.first_failure, problem, source)[0]
     monkeypatch.setattr("practice.grader.grade.Runner", None)  # what happens to this process does not matter
-    assert grade_apart(problem, source, 3) == here
-    assert here.verdict == "WA"
+    assert grade_apart(problem, source, 3) == (here, story)
 
 
 def test_a_grader_that_does_not_start_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

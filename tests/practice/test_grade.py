@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from practice.grader.contract import Case, Foreign, Limits, Report, Result, Step
+from practice.grader.contract import Case, Foreign, Group, Limits, Report, Result, Step
 from practice.grader.grade import grade, run_case
-from practice.grader.play import play
+from practice.grader.play import parts, play, script
 from practice.grader.runner import Runner
 from practice.grader.strays import children
 from practice.grader.words import Said
@@ -80,6 +80,59 @@ def test_speed_is_tested_after_a_failure_but_not_of_an_example(problem):
     last = example.groups[-1]
     assert (last.cases, last.passed, last.failed) == ((), False, False)
     assert verdicts(example) == ["WA", "AC", "WA"] and example.points == 20
+
+
+@pytest.mark.parametrize(("call", "wait"), [(1, "pass"), (20, "time.sleep(1)"), (300, "pass"), (600, "pass")])
+def test_a_large_case_has_time_of_its_own_and_the_same_report_wherever_it_is_up(problem, call, wait):
+    large = Case("large", {"limit": 9}, tuple(Step(n, "total") for n in range(600)), cpu_seconds=0.3)
+    speed = Group("speed", {}, 10, (large,))
+    endless = (
+        f"self.n = getattr(self, 'n', 0) + 1\n        while self.limit == 9 and self.n == {call}: {wait}\n        "
+    )
+    source = b"import time\n" + tiny.RIGHT.replace(b"return sum", endless.encode() + b"return sum")
+    examples, *others = tiny.groups(0)
+    report = grade(replace(problem, groups=lambda seed: [examples, speed, *others]), source, 0)
+    assert verdicts(report) == ["AC", "TLE", "AC", "AC"], "the other cases have theirs"
+    first = report.first_failure
+    assert first and first.failure and (first.num_verified, first.num_asked, len(first.failure.moves)) == (0, 600, 600)
+    assert "more time than this case may take" in first.failure.detail
+
+
+def test_a_large_case_says_which_answer_was_wrong_and_what_was_raised(problem):
+    wrong = tiny.RIGHT.replace(b"return sum", b"self.n = getattr(self, 'n', 0) + 1\n        return self.n == 20 or sum")
+    large = tiny.with_speed(0)[-1].cases[0]
+    failure = run_case(problem, wrong, large).failure
+    assert failure and (failure.verdict, len(failure.moves), failure.got) == ("WA", 20, True)
+    failure = run_case(problem, tiny.RIGHT.replace(b"return sum", b"raise KeyError(7)\n        sum"), large).failure
+    assert failure and failure.verdict == "RTE" and failure.detail.endswith("KeyError: 7")
+
+
+def test_the_parts_of_a_large_case_give_no_answer_away(problem):
+    many = [step for n in range(0, 1200, 2) for step in (tiny.put(n, 1), tiny.put(n + 1, 2))]
+    case = Case("large", {"limit": 10**6}, (*many, tiny.drop(1200, 1), tiny.drop(1201, 3), tiny.put(1202, 3)), 9.0)
+    together = list(parts(script(case, problem.rules)))
+    assert [len(part) for part in together] == [250] * 4 + [203]
+    late = replace(case, steps=(*many[:100], tiny.drop(1200, 98), *many[100:120]))
+    assert [len(part) for part in parts(script(late, problem.rules))] == [100, 21]
+    for part in together:
+        made = {move.step.id for move, _ in part}
+        assert all(made.isdisjoint(move.step.uses()) for move, _ in part)
+    assert run_case(problem, tiny.RIGHT, case).failure is None
+
+
+@pytest.mark.parametrize("where", ["in a child", "here"])
+def test_a_case_may_have_several_objects_and_state_that_they_share_is_wrong(problem, where):
+    steps = (tiny.put(0, 1), tiny.other(1, 50), tiny.put(2, 2), replace(tiny.put(3, 40), on=1))
+    case = Case("two", {"limit": 9}, steps)
+
+    def failure(source):
+        here = where == "here"
+        return (play(case, tiny.Rules, tiny.made(source)) if here else run_case(problem, source, case)).failure
+
+    assert failure(tiny.RIGHT) is None
+    assert grade(problem, tiny.SHARED_STATE, 0).verdict == "AC", "with one object at a time"
+    wrong = failure(tiny.SHARED_STATE)
+    assert wrong and (wrong.expected, wrong.got, len(wrong.moves)) == ((1, 3), (0, 2), 3)
 
 
 def test_an_exception_is_told_with_the_learner_s_own_lines(problem):
@@ -315,5 +368,4 @@ def test_a_list_that_was_returned_is_the_caller_s_until_it_is_given_back(problem
 def test_rules_that_return_no_plain_data_are_the_judge_s_own_fault(problem, result):
     """Else every right solution would be a wrong answer."""
     odd = replace(problem, rules=type("Odd", (tiny.Rules,), {"put": lambda *_, **__: result}))
-    report = grade(odd, tiny.RIGHT, 0)
-    assert report.verdict == "IE" and "no plain data" in report.message
+    assert grade(odd, tiny.RIGHT, 0).verdict == "IE"

@@ -13,7 +13,7 @@ import pytest
 
 from practice.grader.catalogue import catalogued, solutions
 from practice.grader.contract import Group, Problem, Result
-from practice.grader.play import copied, play, script
+from practice.grader.play import Objects, play, script
 from practice.grader.problems import folders, load
 
 ROOT = Path(__file__).parents[2]
@@ -46,10 +46,10 @@ def said_in(problem: Problem) -> set[str]:
     found = {case.name for group in problem.groups(0) for case in group.cases}
     for group in problem.groups(0):
         for case in group.cases if not group.speed else ():
-            rules = problem.rules(**case.parameters)
+            rules = Objects(problem.rules, case.parameters)
             for move, _ in script(case, problem.rules):
-                getattr(rules, move.step.method)(*copied(move.args), **copied(dict(move.kwargs)))
-                for table in rules.tables():
+                rules.perform(move.step, move.args, move.kwargs)
+                for table in rules.made[move.step.on].tables():
                     cells = [table.title, *table.columns, *(cell for row in table.rows for cell in row)]
                     found |= {cell for cell in cells if re.search("[a-z]{2}", cell)}
     return found - {"lora_id", "None"}

@@ -149,7 +149,19 @@ def test_cpu_time_is_limited_though_the_signal_of_it_is_ignored():
     child = probe()
     code = "signal.signal(signal.SIGXCPU, signal.SIG_IGN)\nwhile True: pass"
     assert stopped(child, code, seconds=60) == ("TLE", "more CPU time than all cases together may take")
-    assert child.cpu_seconds > 1
+    assert child.used() > 1
+
+
+def test_cpu_time_is_limited_for_each_call_and_waiting_is_none():
+    child = probe()
+    code = "until = time.process_time() + 0.2\nwhile time.process_time() < until: pass"
+    before = child.used()
+    child.ask(20, "call", "do", ("time.sleep(0.4)",), {}, cpu_seconds=0.3)
+    child.ask(20, "call", "do", (code,), {}, cpu_seconds=0.3)
+    assert 0.2 <= child.used() - before < 0.5
+    with pytest.raises(Stopped, match="more CPU time"):
+        child.ask(20, "call", "do", (f"{code}\n{code}",), {}, cpu_seconds=0.3)
+    assert child.used() - before < 0.8
 
 
 def test_a_child_has_nothing_of_its_parent(monkeypatch, tmp_path):

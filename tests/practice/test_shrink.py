@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from practice.grader.contract import Case, CaseResult, Failure, Problem, Result
+from practice.grader.contract import MAKE, Case, CaseResult, Failure, Problem, Result
 from practice.grader.play import play, script
 from practice.grader.shrink import kind, shrink
 from tests.practice import tiny
@@ -47,6 +48,14 @@ def test_a_step_that_the_failure_needs_stays(problem: Problem) -> None:
     small = smallest(problem, tiny.KEEPS_DROPPED)
     assert [step.method for step in small.case.steps] == ["put", "drop", "put"]
     assert small.case.steps[1].args == (Result(small.case.steps[0].id, 0),)
+
+
+def test_all_objects_of_a_case_keep_the_same_parameters(problem: Problem) -> None:
+    steps = (tiny.put(0, 1), tiny.put(1, 1), tiny.other(2, 50), replace(tiny.put(3, 5), on=2), tiny.put(4, 2))
+    small = smallest(problem, tiny.SHARED_STATE, Case("c", {"limit": 50}, steps))
+    others = [step for step in small.case.steps if step.method == MAKE]
+    assert [step.kwargs for step in others] == [small.case.parameters]
+    assert small.case.parameters != {"limit": 50}
 
 
 def test_the_rules_accept_every_case_that_is_tried(problem: Problem) -> None:

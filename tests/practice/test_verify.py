@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from practice.grader import margins
 from practice.grader import verify as verify_module
 from practice.grader.problems import folders, load
 from practice.grader.verify import verify
+from tests.practice import tiny
 
 
 @pytest.fixture
@@ -86,6 +88,14 @@ def test_a_reference_that_is_too_slow_for_its_part_of_the_limits_is_a_fault(prob
     limits = replace(problem.limits, cpu_seconds=0.05)
     faults = verify(replace(problem, limits=limits), 0).faults
     assert any("131 reference: it takes" in fault for fault in faults)
+
+
+def test_margins_tell_which_part_of_a_limit_is_used(tmp_path):
+    case = tiny.with_speed(0)[-1].cases[0]
+    endless = tiny.RIGHT.replace(b"return sum", b"while self.limit == 9: pass\n        return sum")
+    tiny_problem = tiny.problem(tmp_path)
+    assert 0 < margins.part(tiny_problem, tiny.RIGHT, case, tries=1) < 1
+    assert margins.part(tiny_problem, endless, case, tries=1) == pytest.approx(margins.LONGEST, rel=0.2)
 
 
 @pytest.mark.slow

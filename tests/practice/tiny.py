@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any
 
 from practice.grader.contract import (
+    MAKE,
     Case,
     CaseResult,
     Diagnosis,
@@ -21,6 +22,7 @@ from practice.grader.contract import (
     Table,
 )
 from practice.grader.diagnose import Diagnostician
+from practice.grader.explain import smallest, to_explain
 from practice.grader.play import play, script
 
 STARTER = b"class Ledger:\n    def __init__(self, limit=100):\n        raise NotImplementedError('7, step 1: begin')\n"
@@ -42,6 +44,9 @@ class Ledger:
     def total(self):
         return sum(map(sum, self.held.values()))
 """
+SHARED_STATE = RIGHT.replace(
+    b"self.limit, self.held, self.next =", b"Ledger.limit, Ledger.held, Ledger.next ="
+).replace(b"self.next += 1", b"Ledger.next += 1")
 # Wrong in one way each.
 FORGETS_LIMIT = RIGHT.replace(b"> self.limit", b"> 10 ** 9")
 KEEPS_DROPPED = RIGHT.replace(b"del self.held[ticket]", b"pass")
@@ -83,6 +88,11 @@ def drop(number: int, of: int) -> Step:
     return Step(number, "drop", (Result(of, 0),))
 
 
+def other(number: int, limit: int) -> Step:
+    """Another ledger."""
+    return Step(number, MAKE, kwargs={"limit": limit})
+
+
 def groups(seed: int) -> list[Group]:
     example = Case("an example", {"limit": 20}, (put(0, 1, 2), drop(1, 0), put(2, 3)))
     full = Case("a full ledger", {"limit": 5}, (put(0, 3), put(1, 3), put(2, 2)))
@@ -97,8 +107,8 @@ def groups(seed: int) -> list[Group]:
 
 def with_speed(seed: int) -> list[Group]:
     """The groups, and one that tests speed."""
-    fast = Case("fast", {"limit": 9}, tuple(Step(number, "total") for number in range(50)))
-    return [*groups(seed), Group("speed", {"en": "speed", "zh": "速度"}, 40, (fast,), speed=True)]
+    fast = Case("fast", {"limit": 9}, tuple(Step(number, "total") for number in range(50)), cpu_seconds=0.3)
+    return [*groups(seed), Group("speed", {"en": "speed", "zh": "速度"}, 40, (fast,))]
 
 
 def problem(folder: Path, texts: bool = True) -> Problem:
@@ -169,6 +179,12 @@ def grade(problem: Problem, source: bytes, seed: int, starter: bytes | None = No
     return report
 
 
+def grade_apart(problem: Problem, source: bytes, *rest: Any) -> tuple[Report, CaseResult | None]:
+    report = grade(problem, source, *rest)
+    first = to_explain(report)
+    return report, None if first is None else smallest(first, problem, source)[0]
+
+
 class Runner:
     """Plays in this process; `restart` gives the module anew."""
 
@@ -202,8 +218,8 @@ def install(monkeypatch: Any, folder: Path) -> Problem:
     for module in ("practice.grader.verbs", "practice.grader.request", "practice.notebook"):
         monkeypatch.setattr(f"{module}.folders", lambda: {7: tiny.folder})
         monkeypatch.setattr(f"{module}.load", lambda number: tiny)
-    for module in ("learner", "classroom"):
-        monkeypatch.setattr(f"practice.grader.{module}.grade", grade)
+    monkeypatch.setattr("practice.grader.learner.grade", grade)
+    monkeypatch.setattr("practice.grader.classroom.grade", grade_apart)
     monkeypatch.setattr("practice.grader.explain.Runner", Runner)
     monkeypatch.setattr(
         "practice.grader.learner.Learner.diagnostician", lambda self, problem: Diagnostician(problem, CATALOGUE)

@@ -89,6 +89,7 @@ CHINESE = {
     "a request weighs until it has ended": "请求结束之前一直算负载",
     "finish takes off one, not all": "finish 只减一，不清零",
     "finish leaves the index alone": "finish 不动索引",
+    "two routers at the same time": "同时有两个路由器",
     **{f"random {number}": f"随机 {number}" for number in range(1, 21)},
     **{f"random branches {number}": f"随机分叉 {number}" for number in range(1, 15)},
     "a full index": "装满的索引",

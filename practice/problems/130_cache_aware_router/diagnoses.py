@@ -227,6 +227,13 @@ DIAGNOSES = {
         "It looks as if a request that was sent does not weigh: the load grows by one until it is finished.",
         "看起来派出的请求没有算进负载：在它结束之前，负载要加一。",
     ),
+    # objects
+    "shared_state": _because(
+        f"{STATEMENT}.zh.md#说明",
+        "notes",
+        "It looks as if the state belongs to the class or the module, not to the object: a second object changes it.",
+        "看起来状态属于类或模块，而不属于对象：再创建一个对象，前一个的状态就变了。",
+    ),
     # time
     "hashes_whole_prefix": _because(
         *TIME,

@@ -288,29 +288,41 @@ def copies() -> list[Case]:
     return [each.case() for each in (first, promoted, freed, taken)]
 
 
+def objects() -> list[Case]:
+    one = Calls("two caches at the same time", 4, 2)
+    mine = one.allocate([1, 2, 3])
+    other = one.other()
+    one.allocate([1, 2, 4])
+    other.free(other.allocate([1, 2, 3]))
+    other.allocate([5, 6, 7, 8, 9, 10])
+    one.free(mine)
+    one.allocate([1, 2, 5])
+    return [one.case()]
+
+
 def groups(seed: int) -> list[Group]:
-    def group(name: str, points: int, cases: list[Case], en: str, zh: str, speed: bool = False) -> Group:
-        return Group(name, {"en": en, "zh": zh}, points, tuple(cases), speed)
+    def group(name: str, points: int, cases: list[Case], en: str, zh: str) -> Group:
+        return Group(name, {"en": en, "zh": zh}, points, tuple(cases))
 
     return [
         group("examples", 5, examples(), "the examples of the statement", "题目里的例子"),
         group("chain", 10, chain(), "a key knows the whole prefix", "键要概括整个前缀"),
         group("adapter", 10, adapter(), "adapters are kept apart", "适配器之间隔离"),
         group("distinct", 10, distinct(), "different tokens, different keys", "token 不同，键就不同"),
-        group("last_token", 10, last_token(), "the last token is left to compute", "最后一个 token 总要算"),
+        group("last_token", 5, last_token(), "the last token is left to compute", "最后一个 token 总要算"),
         group("full_blocks", 5, full_blocks(), "only full blocks are cached", "只缓存装满的块"),
         group("queue", 10, queue(), "the free queue and its order", "空闲队列和它的顺序"),
         group("shortage", 10, shortage(), "too few blocks: None, and nothing changed", "块不够：返回 None，什么都不变"),
         group("reuse", 10, reuse(), "a block that is taken loses its key", "被取走的块失去它的键"),
         group("copies", 5, copies(), "copies of a registered block", "已登记的块的副本"),
+        group("objects", 5, objects(), "each object has a state of its own", "每个对象有自己的状态"),
         group("random", 5, [*random_calls(seed), *random_branches(seed)], "random calls", "随机的调用序列"),
-        group("large_pool", 5, [large_pool(seed)], "a large pool costs no time", "块池再大，也不费时间", speed=True),
+        group("large_pool", 5, [large_pool(seed)], "a large pool costs no time", "块池再大，也不费时间"),
         group(
             "long_prompt",
             5,
             [long_prompt(seed)],
             "time grows no faster than the prompt",
             "时间不比提示词长得快",
-            speed=True,
         ),
     ]

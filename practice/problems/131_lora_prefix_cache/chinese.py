@@ -92,6 +92,7 @@ CHINESE = {
     "a copy that is held is not promoted": "有人用着的副本不顶上来",
     "a copy that is freed is not promoted": "归还了的副本不顶上来",
     "a copy is taken, and its key stays where it is": "取走副本，键留在原处",
+    "two caches at the same time": "同时有两个缓存",
     **{f"random {number}": f"随机 {number}" for number in range(1, 21)},
     **{f"random branches {number}": f"随机分叉 {number}" for number in range(1, 11)},
     "a large pool": "很大的块池",

@@ -141,8 +141,9 @@ DIAGNOSES = {
     "smallest_number": _because(
         SECOND,
         "new-blocks",
-        "It looks as if the free block with the smallest number is taken: it is the one that has waited longest.",
-        "看起来取的是编号最小的空闲块：应当取等得最久的那一块。",
+        "It looks as if a free block is taken by its number, as from a heap or a set: the one that has waited longest "
+        "is due.",
+        "看起来是按编号取空闲块的，像从堆或集合里取：应当取等得最久的那一块。",
     ),
     "hit_stays_queued": _because(
         FOURTH,
@@ -266,6 +267,15 @@ DIAGNOSES = {
         "registration",
         "It looks as if a block that was computed again is replaced by the registered one: the table keeps the copy.",
         "看起来重算的块被换成了登记着的那一块：副本要留在块表里。",
+    ),
+    # objects
+    "shared_state": Diagnosis(
+        {
+            "en": "It looks as if the state belongs to the class or the module, not to the object: a second object "
+            "changes it.",
+            "zh": "看起来状态属于类或模块，而不属于对象：再创建一个对象，前一个的状态就变了。",
+        },
+        {"en": f"{STATEMENT}#notes", "zh": f"{STATEMENT.replace('.en.', '.zh.')}#说明"},
     ),
     # time
     "quadratic": _because(

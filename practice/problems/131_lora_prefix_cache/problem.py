@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from practice.grader.contract import Limits, Problem
+from practice.grader.contract import Problem
 
 from .cases import groups
 from .chinese import CHINESE
@@ -23,5 +23,4 @@ PROBLEM = Problem(
     groups=groups,
     diagnoses=DIAGNOSES,
     chinese=CHINESE,
-    limits=Limits(cpu_seconds=4.0),
 )

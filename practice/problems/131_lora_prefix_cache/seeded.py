@@ -51,22 +51,24 @@ def random_branches(seed: int) -> list[Case]:
 
 
 def large_pool(seed: int) -> Case:
-    """Time must not follow the size of the pool, nor how many blocks wait: a hit waits far from the queue's head."""
+    """Time must not follow the size of the pool, nor how many blocks wait: hits wait far from the queue's head."""
     rng = Random(f"131 pool {seed}")
-    pool = Calls("a large pool", 160_000, 1)
-    for _ in range(300):
-        prompt = rng.randbytes(6)
-        pool.free(pool.allocate(prompt))
-        pool.free(pool.allocate(prompt + b"1"))
-        pool.allocate(prompt + b"2")
-    return pool.case()
+    pool = Calls("a large pool", 160_000, 2)
+    prompts = [rng.randbytes(12) for _ in range(200)]
+    pool.free(*[pool.allocate(prompt + b"0") for prompt in prompts])
+    for end in b"1", b"2":  # the hits wait, then they are held
+        for prompt in prompts:
+            pool.allocate(prompt + end)
+    for _ in range(2000):
+        pool.allocate(b"3")
+    return pool.case(cpu_seconds=0.9)
 
 
 def long_prompt(seed: int) -> Case:
     """Time must not follow the square of the prompt; nor may all keys be searched for each block that is taken."""
     rng = Random(f"131 prompt {seed}")
-    prompt = Calls("a long prompt", 17_000, 24)
-    prompt.free(prompt.allocate(rng.randbytes(24 * 12_500)))
-    for _ in range(16):
-        prompt.allocate(rng.randbytes(24 * 500))
-    return prompt.case()
+    prompt = Calls("a long prompt", 22_000, 8)
+    prompt.free(prompt.allocate(rng.randbytes(8 * 20_000)))
+    for _ in range(8):
+        prompt.allocate(rng.randbytes(8 * 500))
+    return prompt.case(cpu_seconds=0.6)

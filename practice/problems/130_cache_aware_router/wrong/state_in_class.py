@@ -1,0 +1,65 @@
+# verdict: WA | group: objects | diagnosis: shared_state
+"""The state is kept in the class, and made anew for each object."""
+
+from collections import OrderedDict
+from hashlib import sha256
+
+
+class CacheAwareRouter:
+    def __init__(
+        self, num_workers, *, block_size=16, match_threshold=0.5, balance_abs=32, balance_rel=1.1, index_blocks=4096
+    ):
+        self.block_size = block_size
+        self.match_threshold = match_threshold
+        self.balance_abs = balance_abs
+        self.balance_rel = balance_rel
+        self.index_blocks = index_blocks
+        CacheAwareRouter.load = [0] * num_workers
+        CacheAwareRouter.total = [0] * num_workers
+        CacheAwareRouter.index = [OrderedDict() for _ in range(num_workers)]
+
+    def keys(self, tokens):
+        keys, parent = [], ""
+        for start in range(0, len(tokens) - self.block_size + 1, self.block_size):
+            block = tokens[start : start + self.block_size]
+            parent = sha256(f"{parent} {block}".encode()).hexdigest()
+            keys.append(parent)
+        return keys
+
+    def match(self, worker, keys):
+        count = 0
+        for key in keys:
+            if key not in CacheAwareRouter.index[worker]:
+                break
+            count += 1
+        return count
+
+    def least(self, workers):
+        return min(workers, key=lambda worker: (CacheAwareRouter.load[worker], CacheAwareRouter.total[worker], worker))
+
+    def insert(self, worker, keys):
+        index = CacheAwareRouter.index[worker]
+        for key in reversed(keys):
+            index[key] = None
+            index.move_to_end(key)
+        while len(index) > self.index_blocks:
+            index.popitem(last=False)
+
+    def route(self, tokens):
+        keys = self.keys(tokens)
+        everyone = range(len(CacheAwareRouter.load))
+        matches = [self.match(worker, keys) for worker in everyone]
+        best, low, high = max(matches), min(CacheAwareRouter.load), max(CacheAwareRouter.load)
+        if high - low > self.balance_abs and high > self.balance_rel * low:
+            worker = self.least(everyone)
+        elif best * self.block_size > self.match_threshold * len(tokens):
+            worker = self.least([worker for worker in everyone if matches[worker] == best])
+        else:
+            worker = self.least(everyone)
+        self.insert(worker, keys)
+        CacheAwareRouter.load[worker] += 1
+        CacheAwareRouter.total[worker] += 1
+        return worker
+
+    def finish(self, worker):
+        CacheAwareRouter.load[worker] -= 1
