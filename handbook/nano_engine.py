@@ -46,9 +46,11 @@ class LLMEngine:
                 raise ValueError(f"{name} must be at least 1; got {value}.")
         self.model, self.eos_token_id = model, eos_token_id
         self.pool = BlockPool(num_blocks, block_size) if pool is None else pool
-        if self.pool.has_engine and self.pool.enable_caching:
-            raise ValueError("this pool serves another engine, where the K and V of its blocks are; make a new pool.")
         self._cache = self.pool if isinstance(self.pool, CachingBlockPool) else None
+        if self._cache is not None and self._cache.has_engine:
+            raise ValueError("this pool serves another engine, where the K and V of its blocks are; make a new pool.")
+        if self._cache is not None and (found := self._cache.num_cached_blocks):
+            raise ValueError(f"{found} registered blocks of this pool were computed by no engine; make a new pool.")
         dtype = model.embed_tokens.weight.dtype
         self.kv_cache = PagedKVCache(model.config, self.pool.num_blocks, self.pool.block_size, dtype)
         self.pool.has_engine = True
@@ -119,14 +121,13 @@ class LLMEngine:
                 self._cache.record(request.num_prompt - 1, num_cached)
         return num_tokens
 
-    def _grow(self, request: Request, num_tokens: int, scheduled: dict[Request, int]) -> bool:
+    def _grow(self, request: Request, num_tokens: int) -> bool:
         """Give a running request blocks for num_tokens more, preempting the youngest; False if that was itself."""
         missing = self._num_blocks_for(request.num_computed + num_tokens) - len(request.block_table)
         while (blocks := self.pool.allocate(missing)) is None:
             if len(self.running) == 1:
                 raise RuntimeError(self._blocked_by_others(request))
             youngest = self.running.pop()
-            scheduled.pop(youngest, None)
             self._release(youngest)
             self.waiting.appendleft(youngest)
             if youngest is request:
@@ -150,11 +151,13 @@ class LLMEngine:
         """Tokens to compute for each request in this step, and the tokens that admitted requests found cached."""
         scheduled: dict[Request, int] = {}
         budget, num_cached, num_running = self.max_num_batched_tokens, 0, len(self.running)
-        for request in sorted(self.running, key=lambda r: not r.is_decoding):  # decodes first, the oldest first
+        for (
+            request
+        ) in self.running:  # the oldest first; only the youngest can be in its prefill, or be preempted meanwhile
             num_tokens = min(request.num_uncomputed, budget)
-            if request in self.running and num_tokens and self._grow(request, num_tokens, scheduled):
+            if num_tokens and self._grow(request, num_tokens):
                 scheduled[request] = num_tokens
-                budget = self.max_num_batched_tokens - sum(scheduled.values())
+                budget -= num_tokens
         was_preempted = len(self.running) < num_running
         may_admit = budget and len(self.running) < self.max_num_seqs and not was_preempted
         if self.policy is not None and self.waiting and may_admit:

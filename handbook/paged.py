@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -63,14 +64,17 @@ class BlockPool:
                 self.free_queue[block] = None
 
     def _check_held(self, blocks: Sequence[int]) -> None:
+        self._check_exist(blocks)
+        if len(set(blocks)) == len(blocks) and 0 not in [self.ref_cnt[block] for block in blocks]:
+            return  # as nearly always: there is nothing to count
         for block, times in Counter(blocks).items():
-            self._check_exists(block)
             if times > self.ref_cnt[block]:
                 raise ValueError(f"block {block} has {self.ref_cnt[block]} references; cannot free it {times} times.")
 
-    def _check_exists(self, block: int) -> None:
-        if not isinstance(block, int) or not 0 <= block < self.num_blocks:
-            raise ValueError(f"there is no block {block!r}: this pool has blocks 0 to {self.num_blocks - 1}.")
+    def _check_exist(self, blocks: Sequence[int]) -> None:
+        for block in blocks:
+            if not isinstance(block, int) or not 0 <= block < self.num_blocks:
+                raise ValueError(f"there is no block {block!r}: this pool has blocks 0 to {self.num_blocks - 1}.")
 
     def check_invariants(self) -> None:
         """AssertionError naming the broken rule, if one is broken. For tests: it looks at every block."""
@@ -88,6 +92,11 @@ class CachingBlockPool(BlockPool):
     def __init__(self, num_blocks: int, block_size: int = 16) -> None:
         BlockPool.__init__(self, num_blocks, block_size)
         self.num_queries = self.num_hits = 0
+
+    @property
+    def num_cached_blocks(self) -> int:
+        """Blocks that a look-up can find, whether somebody holds them or not."""
+        raise NotImplementedError(f"{type(self).__name__} cannot count the blocks that it has registered yet.")
 
     def extend_hashes(self, hashes: list[bytes], token_ids: Sequence[int]) -> None:
         """Bring the list of a request's hashes up to its tokens; a pool that needs no hashes leaves it as it is."""
@@ -123,6 +132,15 @@ class PagedKVCache:
         shape = (config.num_hidden_layers, num_blocks, block_size, config.num_key_value_heads, config.head_dim)
         self.keys = torch.zeros(shape, dtype=dtype)
         self.values = torch.zeros(shape, dtype=dtype)
+        self._gathered = torch.empty((2, *shape[1:]), dtype=dtype)  # new memory for each copy costs more than the copy
+
+    def gather(self, layer: int, table: Tensor, num_tokens: int) -> tuple[Tensor, Tensor]:
+        """K and V of the first num_tokens in these blocks, each `[1, KV, S, D]`; the next call overwrites them."""
+        k, v = self._gathered[:, : len(table)]
+        torch.index_select(self.keys[layer], 0, table, out=k)
+        torch.index_select(self.values[layer], 0, table, out=v)
+        k, v = (each.flatten(0, 1)[:num_tokens].transpose(0, 1)[None] for each in (k, v))
+        return k, v
 
 
 @dataclass(frozen=True)
@@ -141,17 +159,16 @@ class PagedBatch:
     """
 
     def __init__(self, kv_cache: PagedKVCache, spans: Sequence[Span]) -> None:
-        self._kv_cache = kv_cache
-        self._tables = [torch.tensor(span.block_table) for span in spans]
-        self._spans = spans
-        positions = [torch.arange(span.start, span.stop) for span in spans]
+        self._kv_cache, self._spans = kv_cache, spans
         block_size = kv_cache.keys.shape[2]
-        slots = [
-            table[position // block_size] * block_size + position % block_size
-            for table, position in zip(self._tables, positions, strict=True)
-        ]
-        self.positions = torch.cat(positions)[None]  # [1, T]
-        self._new_slots = torch.cat(slots)  # [T]
+        new = [(span.block_table, position) for span in spans for position in range(span.start, span.stop)]
+        self.positions = torch.tensor([[position for _, position in new]])  # [1, T]
+        slots = [table[position // block_size] * block_size + position % block_size for table, position in new]
+        self._new_slots = torch.tensor(slots)  # [T]
+
+    @cached_property
+    def _tables(self) -> list[Tensor]:
+        return [torch.tensor(span.block_table) for span in self._spans]
 
     def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """Write k, v `[1, KV, T, D]` into their slots; each span's q attends to its own sequence, `[1, H, T, D]`."""
@@ -160,9 +177,8 @@ class PagedBatch:
         values.flatten(0, 1)[self._new_slots] = v[0].transpose(0, 1)
         outputs, first = [], 0
         for span, table in zip(self._spans, self._tables, strict=True):
-            context_k = keys[table].flatten(0, 1)[: span.stop].transpose(0, 1)[None]  # [1, KV, stop, D]
-            context_v = values[table].flatten(0, 1)[: span.stop].transpose(0, 1)[None]
             last = first + span.stop - span.start
-            outputs.append(causal_attention(q[:, :, first:last], context_k, context_v))
+            context = self._kv_cache.gather(layer, table, span.stop)
+            outputs.append(causal_attention(q[:, :, first:last], *context))
             first = last
         return torch.cat(outputs, dim=2)

@@ -46,6 +46,11 @@ class PrefixCachingBlockPool(CachingBlockPool):
         self.hash_to_block: dict[bytes, int] = {}
         self.copies: dict[int, bytes] = {}  # the hash of each block computed though another one has that hash
 
+    @property
+    def num_cached_blocks(self) -> int:
+        """Blocks that a look-up can find, whether somebody holds them or not."""
+        return len(self.hash_to_block)
+
     def block_hashes(self, token_ids: Sequence[int]) -> list[bytes]:
         """One hash for each full block of token_ids; equal hash means equal whole prefix."""
         return list(self._hashes_after([], token_ids))
@@ -96,7 +101,7 @@ class PrefixCachingBlockPool(CachingBlockPool):
 
     def _known_hash(self, block: int) -> bytes | None:
         if not isinstance(block, int) or not 0 <= block < self.num_blocks or self.ref_cnt[block] == 0:
-            self._check_exists(block)
+            self._check_exist([block])
             raise ValueError(f"block {block} is held by nobody; only a block that a request holds can be registered.")
         return self.block_hash[block] or self.copies.get(block)
 
@@ -119,8 +124,7 @@ class PrefixCachingBlockPool(CachingBlockPool):
 
     def touch(self, blocks: Sequence[int]) -> None:
         """Take a reference to each block; one that nobody held leaves the free queue."""
-        for block in blocks:
-            self._check_exists(block)
+        self._check_exist(blocks)
         for block in blocks:
             if self.ref_cnt[block] == 0:
                 del self.free_queue[block]

@@ -42,6 +42,11 @@ class RadixBlockPool(CachingBlockPool):
         """Blocks that `allocate` can hand out now: free ones, and those that it can evict."""
         return len(self.free_queue) + self.tree.evictable_size
 
+    @property
+    def num_cached_blocks(self) -> int:
+        """Blocks that a look-up can find, whether somebody holds them or not."""
+        return self.tree.total_size()
+
     def lookup(self, token_ids: Sequence[int], hashes: Sequence[bytes] | None = None) -> list[int]:
         """The blocks of the longest cached prefix of token_ids, in order. Changes nothing: no split, no use."""
         node, _, num_hits = self.tree.find(self._pages(token_ids, 0, len(token_ids) // self.block_size))
@@ -56,8 +61,7 @@ class RadixBlockPool(CachingBlockPool):
 
     def touch(self, blocks: Sequence[int]) -> None:
         """Lock a cached prefix, the blocks that `lookup` found; ValueError if these blocks are no longer one."""
-        for block in blocks:
-            self._check_exists(block)
+        self._check_exist(blocks)
         if not blocks:
             return
         node = self.node_of[blocks[-1]]
@@ -106,7 +110,7 @@ class RadixBlockPool(CachingBlockPool):
     def _num_cached(self, blocks: Sequence[int], most: int) -> int:
         """How many of the first `most` blocks of a table are registered: all up to the last that lies in the tree."""
         while most > 0:
-            self._check_exists(blocks[most - 1])
+            self._check_exist(blocks[most - 1 : most])
             if self.node_of[blocks[most - 1]] is not None:
                 break
             most -= 1

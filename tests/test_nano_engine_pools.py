@@ -11,6 +11,7 @@ from handbook.mini_llm import Transformer
 from handbook.nano_engine import LLMEngine
 from handbook.paged import BlockPool
 from handbook.prefix_cache import PrefixCachingBlockPool
+from handbook.radix import RadixBlockPool
 from tests.engines import (
     EXPECTED,
     LONGEST,
@@ -96,6 +97,19 @@ def test_a_caching_pool_serves_one_engine_only(caching):
     with pytest.raises(ValueError, match="another engine"):
         LLMEngine(MODEL, pool=engine.pool)
     assert engine.generate([PROMPTS[6]], greedy()) == [EXPECTED[6]]
+
+
+@each_cache
+def test_a_caching_pool_with_registered_blocks_is_refused(caching):
+    """Somebody registered them by hand: a look-up would hit them, though no K and V were ever computed."""
+    pool = PrefixCachingBlockPool(8, 4) if caching == "blocks" else RadixBlockPool(32, 4)
+    table = pool.allocate(2) or []
+    pool.free(pool.cache_blocks(PROMPTS[6], table, 8))
+    with pytest.raises(ValueError, match="2 registered blocks of this pool were computed by no engine"):
+        LLMEngine(MODEL, pool=pool)
+    pool.allocate(8)
+    pool.free(range(8)) if caching == "blocks" else [pool.free([block]) for block in range(8)]
+    assert LLMEngine(MODEL, pool=pool).generate([PROMPTS[6]], greedy()) == [EXPECTED[6]]
 
 
 def test_an_engine_that_could_not_be_made_leaves_its_pool_free_for_another():

@@ -32,26 +32,32 @@ class Row:
         return self.microseconds["plain"] / self.microseconds["handbook"] if "plain" in self.microseconds else None
 
 
-def seconds(run: Callable[[], object]) -> float:
-    """CPU time of one call, garbage collection left out: what a neighbour takes from us does not count."""
+Clock = Callable[[], float]
+
+
+def seconds(run: Callable[[], object], clock: Clock) -> float:
+    """Time of one call, garbage collection left out."""
     gc.collect()
     gc.disable()
-    start = time.process_time()
+    start = clock()
     run()
-    elapsed = time.process_time() - start
+    elapsed = clock() - start
     gc.enable()
     return elapsed
 
 
-def in_turns(prepare: Mapping[str, Callable[[], Callable[[], object]]], rounds: int) -> dict[str, float]:
+def in_turns(
+    prepare: Mapping[str, Callable[[], Callable[[], object]]], rounds: int, clock: Clock = time.process_time
+) -> dict[str, float]:
     """Median seconds of each contestant over `rounds` in which they take turns.
 
+    They are seconds of CPU time, unless another clock is given: what a neighbour takes from us does not count.
     prepare[contestant]() is not timed; what it returns is called once and timed.
     """
     times: dict[str, list[float]] = {name: [] for name in prepare}
     for _ in range(rounds):
         for name, make in prepare.items():
-            times[name].append(seconds(make()))
+            times[name].append(seconds(make(), clock))
     return {name: median(values) for name, values in times.items()}
 
 
