@@ -8,18 +8,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from tests.bench import blocks, hit_rate, judge, tree
+from tests.bench import blocks, hit_rate, judge, scheduler, tree
 from tests.bench.measure import Row, machine
 
 SUBJECTS: dict[str, Callable[[], Iterator[Row]]] = {
     "blocks": blocks.rows,
     "tree": tree.rows,
+    "scheduler": scheduler.rows,
     "hit rate": hit_rate.rows,
     "judge": judge.rows,
 }
 CONTESTANTS = ("plain", "handbook")
 OUTPUT = Path(__file__).parents[2] / "build" / "bench.json"
-LINE = "{:<8} {:<38} {:>12} {:>12} {:>9}   {:<16} {}"
+LINE = "{:<9} {:<38} {:>12} {:>12} {:>9}   {:<16} {}"
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -9,7 +9,7 @@ import pytest
 from handbook.lab import counting
 from handbook.prefix_cache import PrefixCachingBlockPool
 from handbook.radix_tree import Node, RadixCache
-from tests.bench import __main__, blocks, streams, tree
+from tests.bench import __main__, blocks, scheduler, streams, tree
 from tests.bench.measure import Row, in_turns
 from tests.naive.plain_block_pool import PlainBlockPool
 from tests.naive.plain_radix import PlainNode, PlainRadixCache
@@ -74,6 +74,14 @@ def test_comparisons_and_visits_are_counted_for_both_trees():
 def test_a_row_holds_the_times_of_both(row):
     assert row().microseconds.keys() == {"plain", "handbook"}
     assert (row().times_faster or 0) > 0
+
+
+@pytest.mark.parametrize("kind", scheduler.POOLS)
+def test_a_row_of_the_scheduler_holds_its_time_and_the_lines_of_a_step(kind):
+    small = {"num_blocks": 900, "num_running": 2, "num_tokens": 20}
+    few, more = scheduler.pool_rows(kind, {"few": small, "more wait": {**small, "num_waiting": 20}}, rounds=2)
+    assert (list(few.microseconds), few.name) == (["handbook"], f"{kind}, few")
+    assert 0 < few.facts["lines"] < more.facts["lines"]
 
 
 def test_contestants_take_turns_and_only_their_run_counts_as_one():
