@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from tests.bench import blocks, hit_rate, judge, scheduler, tree
+from tests.bench import blocks, engine, hit_rate, judge, scheduler, tree
 from tests.bench.measure import Row, machine
 
 SUBJECTS: dict[str, Callable[[], Iterator[Row]]] = {
     "blocks": blocks.rows,
     "tree": tree.rows,
     "scheduler": scheduler.rows,
+    "engine": engine.rows,
     "hit rate": hit_rate.rows,
     "judge": judge.rows,
 }
@@ -33,7 +34,7 @@ def main(arguments: list[str] | None = None) -> None:
     for name, value in facts.items():
         print(f"{name:<14} {value}")
     print("\nCPU time in microseconds, medians of runs in turns; plain is the textbook version of tests/naive.")
-    print("The judge's time is that on the clock, from its start to its exit.\n")
+    print("The engine's time and the judge's, from its start to its exit, are those on the clock.\n")
     print(LINE.format("subject", "work", "plain", "handbook", "faster", "to reach", ""))
     rows = []
     for subject in wanted:
