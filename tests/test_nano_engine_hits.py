@@ -96,6 +96,16 @@ def test_a_request_added_one_step_later_hits_what_is_still_running(caching):
 
 
 @each_cache
+def test_hits_use_up_nothing_of_the_budget(caching):
+    engine = make_engine(caching, 64, 4, max_num_batched_tokens=16)
+    engine.generate([PROMPTS[0]], greedy(1))
+    requests = [engine.add_request(PROMPTS[1], greedy()) for _ in range(3)]
+    engine.step()
+    assert engine.step_log[-1] == {"num_tokens": 15, "num_prefill": 15, "num_decode": 0, "num_cached": 48}
+    assert drain(engine) == dict.fromkeys(requests, EXPECTED[1])
+
+
+@each_cache
 def test_generated_tokens_are_hit_too(caching):
     engine = make_engine(caching, 64, 4)
     engine.generate([PROMPTS[7]], greedy())
