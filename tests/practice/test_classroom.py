@@ -84,6 +84,18 @@ def test_the_class_report_counts_learners_by_misconception(folder: Path, capsys:
     assert "1  failed, no known misconception" in out
 
 
+def test_a_misconception_is_named_by_the_same_story_as_in_the_learner_s_own_report(
+    folder: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stories = []
+    monkeypatch.setattr("practice.grader.diagnose.Diagnostician.diagnose", lambda *given: stories.append(given[2]))
+    (folder / "a.py").write_bytes(tiny.SEVEN_IS_EIGHT)
+    graded(capsys)
+    command.main(["7", "class/a.py"])
+    own, of_class = stories
+    assert own == of_class and len(own.case.steps) == 1, "made as small as it gets"
+
+
 def test_the_csv_holds_a_row_for_each_file_and_no_formula(folder: Path, capsys: pytest.CaptureFixture) -> None:
     (folder / "=cmd().py").write_bytes(tiny.FORGETS_LIMIT)
     (folder / "王.py").write_bytes(tiny.RIGHT)

@@ -98,6 +98,11 @@ def test_a_large_case_has_time_of_its_own_and_the_same_report_wherever_it_is_up(
     assert "more time than this case may take" in first.failure.detail
 
 
+def test_a_large_case_may_be_played_alone(problem):
+    speed = tiny.with_speed(0)[-1]
+    assert verdicts(grade(replace(problem, groups=lambda seed: [speed]), tiny.RIGHT, 0)) == ["AC"]
+
+
 def test_a_large_case_says_which_answer_was_wrong_and_what_was_raised(problem):
     wrong = tiny.RIGHT.replace(b"return sum", b"self.n = getattr(self, 'n', 0) + 1\n        return self.n == 20 or sum")
     large = tiny.with_speed(0)[-1].cases[0]

@@ -80,7 +80,7 @@ def many_workers(seed: int) -> Case:
     workers = Calls("many workers, large blocks", 3000, block_size=8192)
     for _ in range(8):
         workers.route(rng.randbytes(rng.randint(8192, 8200)))
-    return workers.case(cpu_seconds=0.5)
+    return workers.case(cpu_seconds=0.4)
 
 
 def long_prompt(seed: int) -> Case:
@@ -88,4 +88,4 @@ def long_prompt(seed: int) -> Case:
     rng = Random(f"130 prompt {seed}")
     prompt = Calls("a long prompt", 2, block_size=30, index_blocks=10_000)
     prompt.route(rng.randbytes(30 * 10_000))
-    return prompt.case(cpu_seconds=0.5)
+    return prompt.case(cpu_seconds=0.6)
