@@ -288,8 +288,8 @@ DIAGNOSES = {
     "searches_pool": _because(
         FOURTH,
         "time",
-        "It looks as if a call goes through the whole pool or copies it: taking a block out of the middle of a queue, too, "
-        "can be O(1).",
+        "It looks as if a call goes through the whole pool or copies it: taking a block out of the middle of a queue, "
+        "too, can be O(1).",
         "看起来一次调用要把整个块池看一遍，或者复制一遍：从队列中间抽走一块，也应当是 O(1)。",
     ),
 }
