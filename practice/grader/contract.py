@@ -55,7 +55,7 @@ class Case:
     name: str
     parameters: Mapping[str, Any]
     steps: tuple[Step, ...]
-    cpu_seconds: float | None = None  # a limit of its own, for a large case, which tests time alone
+    cpu_seconds: float | None = None  # a limit of its own, for a large case of one object, which tests time alone
 
 
 @dataclass(frozen=True)

@@ -53,22 +53,22 @@ def random_branches(seed: int) -> list[Case]:
 def large_pool(seed: int) -> Case:
     """Time must not follow the size of the pool, nor how many blocks wait: hits wait far from the queue's head."""
     rng = Random(f"131 pool {seed}")
-    pool = Calls("a large pool", 160_000, 2)
-    prompts = [rng.randbytes(12) for _ in range(200)]
+    pool = Calls("a large pool", 140_000, 2)
+    prompts = [rng.randbytes(12) for _ in range(240)]
     pool.free(*[pool.allocate(prompt + b"0") for prompt in prompts])
     for end in b"1", b"2":  # the hits wait, then they are held
         for prompt in prompts:
             pool.allocate(prompt + end)
-    for _ in range(2000):
+    for _ in range(1500):
         pool.allocate(b"3")
-    return pool.case(cpu_seconds=0.9)
+    return pool.case(cpu_seconds=0.8)
 
 
 def long_prompt(seed: int) -> Case:
     """Time must not follow the square of the prompt; nor may all keys be searched for each block that is taken."""
     rng = Random(f"131 prompt {seed}")
-    prompt = Calls("a long prompt", 22_000, 8)
-    prompt.free(prompt.allocate(rng.randbytes(8 * 20_000)))
-    for _ in range(8):
+    prompt = Calls("a long prompt", 19_000, 8)
+    prompt.free(prompt.allocate(rng.randbytes(8 * 18_000)))
+    for _ in range(6):
         prompt.allocate(rng.randbytes(8 * 500))
-    return prompt.case(cpu_seconds=0.6)
+    return prompt.case(cpu_seconds=0.7)
