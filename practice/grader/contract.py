@@ -106,7 +106,7 @@ class Limits:
     The seconds are for all cases without a limit of their own.
     """
 
-    cpu_seconds: float = 1.5
+    cpu_seconds: float = 1.3
     memory: int = 512 << 20
     output: int = 64 << 10
     source: int = 256 << 10

@@ -61,7 +61,7 @@ def large_pool(seed: int) -> Case:
             pool.allocate(prompt + end)
     for _ in range(1500):
         pool.allocate(b"3")
-    return pool.case(cpu_seconds=0.8)
+    return pool.case(cpu_seconds=0.9)
 
 
 def long_prompt(seed: int) -> Case:
@@ -71,4 +71,4 @@ def long_prompt(seed: int) -> Case:
     prompt.free(prompt.allocate(rng.randbytes(8 * 18_000)))
     for _ in range(6):
         prompt.allocate(rng.randbytes(8 * 500))
-    return prompt.case(cpu_seconds=0.7)
+    return prompt.case(cpu_seconds=0.8)
