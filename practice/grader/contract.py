@@ -66,10 +66,11 @@ class Group:
     title: Mapping[str, str]  # by language, "en" and "zh"; names the idea
     points: int
     cases: tuple[Case, ...]
+    late: bool = False  # many cases, that no diagnosis needs; a solution that fails an example is not asked for them
 
     @property
     def speed(self) -> bool:
-        """Whether its cases test time alone; a solution that fails an example is not asked for them."""
+        """Whether its cases test time alone; a solution that fails an example is not asked for these, either."""
         return any(case.cpu_seconds is not None for case in self.cases)
 
 

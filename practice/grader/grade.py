@@ -69,7 +69,7 @@ def _play_all(report: Report, source: bytes, on_progress: OnProgress | None) -> 
             return
         for group in groups:
             results = []
-            too_early = group.speed and any(result.failed for result in report.groups[:1])
+            too_early = (group.speed or group.late) and any(result.failed for result in report.groups[:1])
             to_run = () if too_early else group.cases
             for case in to_run:  # all of them, also after a failure: points by group, and a pattern to diagnose
                 results.append(runner.run(case))

@@ -28,8 +28,8 @@ WORDS: dict[str, tuple[str, str]] = {
     "group_points": ("points", "得分"),
     "group_cases": ("cases passed", "通过的用例"),
     "not_run": (
-        "Not run, and marked –: speed is tested once the examples of the statement pass.",
-        "标 – 的没有运行：题目里的例子全都通过以后，才考查速度。",
+        "Not run, and marked –: these come once the examples of the statement pass.",
+        "标 – 的没有运行：题目里的例子全都通过以后，才轮到它们。",
     ),
     "story": ("What went wrong", "错在哪里"),
     "story_case": ("In the case “{case}”.", "出错的用例：“{case}”。"),

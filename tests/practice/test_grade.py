@@ -82,6 +82,14 @@ def test_speed_is_tested_after_a_failure_but_not_of_an_example(problem):
     assert verdicts(example) == ["WA", "AC", "WA"] and example.points == 20
 
 
+def test_a_late_group_is_played_unless_an_example_fails(problem):
+    examples, *others = tiny.groups(0)
+    problem = replace(problem, groups=lambda seed: [examples, *(replace(group, late=True) for group in others)])
+    other, example = grade(problem, tiny.FORGETS_LIMIT, 0), grade(problem, tiny.KEEPS_DROPPED, 0)
+    assert all(result.cases for result in other.groups)
+    assert [bool(result.cases) for result in example.groups] == [True, False, False]
+
+
 @pytest.mark.parametrize(("call", "wait"), [(1, "pass"), (20, "time.sleep(1)"), (300, "pass"), (600, "pass")])
 def test_a_large_case_has_time_of_its_own_and_the_same_report_wherever_it_is_up(problem, call, wait):
     large = Case("large", {"limit": 9}, tuple(Step(n, "total") for n in range(600)), cpu_seconds=0.3)

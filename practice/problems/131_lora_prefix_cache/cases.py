@@ -301,9 +301,10 @@ def objects() -> list[Case]:
 
 
 def groups(seed: int) -> list[Group]:
-    def group(name: str, points: int, cases: list[Case], en: str, zh: str) -> Group:
-        return Group(name, {"en": en, "zh": zh}, points, tuple(cases))
+    def group(name: str, points: int, cases: list[Case], en: str, zh: str, late: bool = False) -> Group:
+        return Group(name, {"en": en, "zh": zh}, points, tuple(cases), late)
 
+    random = [*random_calls(seed), *random_branches(seed)]
     return [
         group("examples", 5, examples(), "the examples of the statement", "题目里的例子"),
         group("chain", 10, chain(), "a key knows the whole prefix", "键要概括整个前缀"),
@@ -316,7 +317,7 @@ def groups(seed: int) -> list[Group]:
         group("reuse", 10, reuse(), "a block that is taken loses its key", "被取走的块失去它的键"),
         group("copies", 5, copies(), "copies of a registered block", "已登记的块的副本"),
         group("objects", 5, objects(), "each object has a state of its own", "每个对象有自己的状态"),
-        group("random", 5, [*random_calls(seed), *random_branches(seed)], "random calls", "随机的调用序列"),
+        group("random", 5, random, "random calls", "随机的调用序列", late=True),
         group("large_pool", 5, [large_pool(seed)], "a large pool costs no time", "块池再大，也不费时间"),
         group(
             "long_prompt",
