@@ -88,6 +88,8 @@ class PrefixCachingBlockPool(CachingBlockPool):
             first_new -= 1
         if first_new > 0 and known != hashes[first_new - 1]:
             raise ValueError(f"block {block_ids[first_new - 1]} is registered for another prefix than these tokens.")
+        if first_new == num_full:  # as for most tokens of a decoding request
+            return block_ids
         new_blocks = block_ids[first_new:num_full]
         if len(set(new_blocks)) < len(new_blocks):
             raise ValueError(f"a block can hold one part of a sequence only; {new_blocks} has one twice.")
