@@ -151,9 +151,7 @@ class LLMEngine:
         """Tokens to compute for each request in this step, and the tokens that admitted requests found cached."""
         scheduled: dict[Request, int] = {}
         budget, num_cached, num_running = self.max_num_batched_tokens, 0, len(self.running)
-        for (
-            request
-        ) in self.running:  # the oldest first; only the youngest can be in its prefill, or be preempted meanwhile
+        for request in self.running:  # oldest first: decodes, then one prefill at most; preemption takes from the end
             num_tokens = min(request.num_uncomputed, budget)
             if num_tokens and self._grow(request, num_tokens):
                 scheduled[request] = num_tokens
