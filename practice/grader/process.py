@@ -166,9 +166,7 @@ class Child:
         """Seconds of CPU so far; on systems other than Linux always 0, so that there waiting alone is limited."""
         if self.exit_status is None and sys.platform == "linux":
             with contextlib.suppress(OSError):
-                return time.clock_gettime(
-                    ~self.pid << 3 | 2
-                )  # the CPU clock of another process: clock_getcpuclockid(3)
+                return time.clock_gettime(~self.pid << 3 | 2)  # another process's clock: clock_getcpuclockid(3)
         return self._cpu_seconds
 
     @property
