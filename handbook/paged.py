@@ -3,7 +3,8 @@
 A sequence holds a block table, the list of its blocks in order: its position p lives in slot p % block_size
 of block block_table[p // block_size]. Blocks need not lie side by side, so memory has no gaps, a
 sequence grows a block at a time, and one block can stand in several tables: that is what prefix caching uses.
-`BlockPool` is the bookkeeping, `PagedKVCache` the tensors, `PagedBatch` the attention of one forward pass over them.
+`BlockPool` is the bookkeeping, `PagedKVCache` the tensors, `PagedBatch` the attention of one forward pass over them
+(for decodes it is that of `handbook.paged_attention`).
 
 Invariants: a block is free, in `free_queue`, exactly when nobody holds it, ref_cnt 0.
 Source: vLLM (arXiv 2309.06180); in vLLM 0.33.0 `BlockPool` and `FreeKVCacheBlockQueue`.
@@ -24,6 +25,7 @@ from torch import Tensor
 
 from handbook.attention import causal_attention
 from handbook.mini_llm import Qwen3Config
+from handbook.paged_attention import DecodeAttention
 
 
 class BlockPool:
@@ -131,6 +133,7 @@ class PagedKVCache:
         self, config: Qwen3Config, num_blocks: int, block_size: int, dtype: torch.dtype = torch.float32
     ) -> None:
         shape = (config.num_hidden_layers, num_blocks, block_size, config.num_key_value_heads, config.head_dim)
+        self.num_heads = config.num_attention_heads
         self.keys = torch.zeros(shape, dtype=dtype)
         self.values = torch.zeros(shape, dtype=dtype)
         self._gathered = torch.empty((2, *shape[1:]), dtype=dtype)  # new memory for each copy costs more than the copy
@@ -168,19 +171,36 @@ class PagedBatch:
         self._new_slots = torch.tensor(slots)  # [T]
 
     @cached_property
-    def _tables(self) -> list[Tensor]:
-        # Several times as fast as torch.tensor, which asks each entry for its type.
-        return [torch.frombuffer(array("q", span.block_table), dtype=torch.int64) for span in self._spans]
+    def _parts(self) -> tuple[list[tuple[slice, Tensor, int]], list[tuple[int, Tensor, int]]]:
+        """Where in the row a span stands, its block table and the length of its context: to copy, to read in place."""
+        copied, in_place, first = [], [], 0
+        for span in self._spans:
+            last = first + span.stop - span.start
+            # Several times as fast as torch.tensor, which asks each entry for its type.
+            table = torch.frombuffer(array("q", span.block_table), dtype=torch.int64)
+            if last - first == 1 and self._kv_cache.keys.dtype == torch.float32:
+                in_place.append((first, table, span.stop))
+            else:
+                copied.append((slice(first, last), table, span.stop))
+            first = last
+        return copied, in_place
+
+    @cached_property
+    def _decode_attention(self) -> DecodeAttention:
+        _, tables, lengths = zip(*self._parts[1], strict=True)
+        return DecodeAttention(tables, lengths, self._kv_cache.keys.shape[1:], self._kv_cache.num_heads)
 
     def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """Write k, v `[1, KV, T, D]` into their slots; each span's q attends to its own sequence, `[1, H, T, D]`."""
         keys, values = self._kv_cache.keys[layer], self._kv_cache.values[layer]  # [blocks, block_size, KV, D]
         keys.flatten(0, 1)[self._new_slots] = k[0].transpose(0, 1)
         values.flatten(0, 1)[self._new_slots] = v[0].transpose(0, 1)
-        outputs, first = [], 0
-        for span, table in zip(self._spans, self._tables, strict=True):
-            last = first + span.stop - span.start
-            context = self._kv_cache.gather(layer, table, span.stop)
-            outputs.append(causal_attention(q[:, :, first:last], *context))
-            first = last
-        return torch.cat(outputs, dim=2)
+        copied, in_place = self._parts
+        outputs = torch.empty_like(q)
+        for tokens, table, length in copied:
+            outputs[:, :, tokens] = causal_attention(q[:, :, tokens], *self._kv_cache.gather(layer, table, length))
+        if in_place:
+            decodes = [token for token, _, _ in in_place]
+            attended = self._decode_attention(q[0, :, decodes].transpose(0, 1), keys, values)  # [decodes, H, D]
+            outputs[0, :, decodes] = attended.transpose(0, 1)
+        return outputs

@@ -35,7 +35,10 @@ def part_of(cls: type) -> Callable[[Any], Any]:
     """Attach the function (property, staticmethod, ...) below to `cls`; instances that exist have it, too."""
 
     def attach(member: Any) -> Any:
-        setattr(cls, getattr(member, "fget", member).__name__, member)  # a property has the name of its function
+        function = getattr(member, "fget", getattr(member, "func", member))  # of a property, of a cached one
+        setattr(cls, function.__name__, member)
+        if hasattr(member, "__set_name__"):  # which Python calls for members that stand in the class itself
+            member.__set_name__(cls, function.__name__)
         return member
 
     return attach

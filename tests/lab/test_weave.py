@@ -264,6 +264,7 @@ def test_a_docstring_of_a_part_is_indented_with_it_and_says_the_same(tmp_path):
     [
         ("", lambda pool: pool.answer()),
         ("@property\n", lambda pool: pool.answer),
+        ("@functools.cached_property\n", lambda pool: pool.answer),
         ("@staticmethod\n", lambda pool: pool.answer(pool)),
         ("@classmethod\n", lambda pool: pool.answer()),
         ("@functools.lru_cache\n", lambda pool: pool.answer()),

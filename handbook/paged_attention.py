@@ -1,0 +1,58 @@
+"""Attention of decodes that reads K and V where they lie, without a copy: block tables are a sparse matrix.
+
+The idea: take the product of all queries, a row for each sequence and head, with all K in memory, a column for each
+slot and K/V head. Block tables say which few of its entries count. torch can compute those alone
+(`torch.sparse.sampled_addmm`), and it can add up rows of V by number and weight (`F.embedding_bag`): together that is
+attention over blocks, for sequences of any length at once. A production kernel does the same in one pass.
+
+Source: paged attention, vLLM (arXiv 2309.06180).
+"""
+
+# Woven from notebooks/zh/02_paged_engine.ipynb by make build: edit it there.
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+
+class DecodeAttention:
+    """One new token each of several sequences, over K and V of one layer, `[blocks, block_size, KV, D]` in float32."""
+
+    def __init__(
+        self, tables: Sequence[Tensor], lengths: Sequence[int], kv_shape: Sequence[int], num_heads: int
+    ) -> None:
+        """Sequence i fills the first lengths[i] slots of tables[i]. ValueError: a block that is not in the memory."""
+        num_blocks, block_size, kv_heads, _ = kv_shape
+        for block in torch.stack(torch.cat(tuple(tables)).aminmax()).tolist():
+            if not 0 <= block < num_blocks:  # torch would read what lies outside
+                raise ValueError(f"there is no block {block}: this memory has blocks 0 to {num_blocks - 1}.")
+        kv_head = torch.arange(num_heads)[:, None] // (num_heads // kv_heads)  # [H, 1]
+        columns = []
+        for table, length in zip(tables, lengths, strict=True):
+            slots = (table[:, None] * block_size + torch.arange(block_size)).flatten()[:length].sort().values
+            columns.append((slots * kv_heads + kv_head).flatten())  # [H * S]
+        self._lengths = lengths
+        row_ends = torch.tensor([0] + [length for length in lengths for _ in range(num_heads)]).cumsum(0)
+        counted = torch.cat(columns)
+        shape = (len(lengths) * num_heads, num_blocks * block_size * kv_heads)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
+            self._pattern = torch.sparse_csr_tensor(
+                row_ends, counted, torch.zeros(len(counted)), shape, check_invariants=False
+            )
+
+    def __call__(self, q: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+        """softmax(q K^T / sqrt(D)) V of each sequence, for q `[sequences, H, D]` and of its shape."""
+        num_heads, head_dim = q.shape[1:]
+        k, v = keys.flatten(0, 2), values.flatten(0, 2)  # [slots * KV, D]
+        scores = torch.sparse.sampled_addmm(self._pattern, q.flatten(0, 1), k.T, beta=0.0, alpha=head_dim**-0.5)
+        of_sequences = scores.values().split([num_heads * length for length in self._lengths])
+        weights = torch.cat([each.view(num_heads, -1).softmax(-1).flatten() for each in of_sequences])
+        rows, ends = self._pattern.col_indices(), self._pattern.crow_indices()
+        sums = F.embedding_bag(rows, v, ends, mode="sum", per_sample_weights=weights, include_last_offset=True)
+        return sums.view(q.shape)
