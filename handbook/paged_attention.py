@@ -26,14 +26,16 @@ class DecodeAttention:
     def __init__(
         self, tables: Sequence[Tensor], lengths: Sequence[int], kv_shape: Sequence[int], num_heads: int
     ) -> None:
-        """Sequence i fills the first lengths[i] slots of tables[i]. ValueError: a block that is not in the memory."""
+        """Sequence i fills the first lengths[i] slots of tables[i]. ValueError: a block or slot that is not there."""
         num_blocks, block_size, kv_heads, _ = kv_shape
         for block in torch.stack(torch.cat(tuple(tables)).aminmax()).tolist():
             if not 0 <= block < num_blocks:  # torch would read what lies outside
                 raise ValueError(f"there is no block {block}: this memory has blocks 0 to {num_blocks - 1}.")
-        kv_head = torch.arange(num_heads)[:, None] // (num_heads // kv_heads)  # [H, 1]
+        kv_head = torch.arange(num_heads)[:, None] * kv_heads // num_heads  # [H, 1]
         columns = []
         for table, length in zip(tables, lengths, strict=True):
+            if not 0 < length <= len(table) * block_size:
+                raise ValueError(f"a context of {length} tokens is not in {len(table)} blocks of {block_size}.")
             slots = (table[:, None] * block_size + torch.arange(block_size)).flatten()[:length].sort().values
             columns.append((slots * kv_heads + kv_head).flatten())  # [H * S]
         self._lengths = lengths

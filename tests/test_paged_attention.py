@@ -93,6 +93,12 @@ def test_a_block_that_is_not_there_is_named(table, wrong):
         attend(tables=[torch.tensor(table), TABLES[1]])
 
 
+@pytest.mark.parametrize("length", [9, 0, -1])
+def test_more_tokens_than_slots_or_none_are_refused(length):
+    with pytest.raises(ValueError, match=f"a context of {length} tokens is not in 2 blocks of 4"):
+        DecodeAttention(TABLES, [length, 12], KV_SHAPE, num_heads=4)
+
+
 def test_nobody_is_told_that_sparse_tensors_are_in_beta():
     # In a process of its own, since torch says it once.
     script = """
