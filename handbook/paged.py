@@ -186,9 +186,11 @@ class PagedBatch:
         return copied, in_place
 
     @cached_property
-    def _decode_attention(self) -> DecodeAttention:
-        _, tables, lengths = zip(*self._parts[1], strict=True)
-        return DecodeAttention(tables, lengths, self._kv_cache.keys.shape[1:], self._kv_cache.num_heads)
+    def _decodes(self) -> tuple[Tensor, DecodeAttention]:
+        """Where in the row the spans stand that are read in place, and their attention."""
+        tokens, tables, lengths = zip(*self._parts[1], strict=True)
+        kv_shape = self._kv_cache.keys.shape[1:]
+        return torch.tensor(tokens), DecodeAttention(tables, lengths, kv_shape, self._kv_cache.num_heads)
 
     def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """Write k, v `[1, KV, T, D]` into their slots; each span's q attends to its own sequence, `[1, H, T, D]`."""
@@ -200,7 +202,8 @@ class PagedBatch:
         for tokens, table, length in copied:
             outputs[:, :, tokens] = causal_attention(q[:, :, tokens], *self._kv_cache.gather(layer, table, length))
         if in_place:
-            decodes = [token for token, _, _ in in_place]
-            attended = self._decode_attention(q[0, :, decodes].transpose(0, 1), keys, values)  # [decodes, H, D]
-            outputs[0, :, decodes] = attended.transpose(0, 1)
+            decodes, attention = self._decodes
+            outputs[0].transpose(0, 1)[decodes] = attention(
+                q[0].transpose(0, 1)[decodes], keys, values
+            )  # [decodes, H, D]
         return outputs

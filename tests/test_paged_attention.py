@@ -80,6 +80,12 @@ def test_slots_that_no_sequence_fills_are_never_read():
     assert torch.equal(attend(keys, values), attend())
 
 
+def test_the_entries_that_count_are_a_valid_sparse_matrix():
+    pattern = DecodeAttention(TABLES, LENGTHS, KV_SHAPE, num_heads=4)._pattern
+    parts = pattern.crow_indices(), pattern.col_indices(), pattern.values()
+    torch.sparse_csr_tensor(*parts, pattern.shape, check_invariants=True)
+
+
 def test_sequences_may_share_blocks():
     shared = [torch.tensor([3, 1]), torch.tensor([3, 0, 5])]
     attended = attend(tables=shared)
@@ -87,10 +93,12 @@ def test_sequences_may_share_blocks():
         torch.testing.assert_close(row, in_one_piece(q, KEYS, VALUES, table, length), atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize(("table", "wrong"), [([8, 1], 8), ([-1, 1], -1)])
-def test_a_block_that_is_not_there_is_named(table, wrong):
+@pytest.mark.parametrize("sequence", [0, 1])
+@pytest.mark.parametrize(("table", "wrong"), [([8, 1, 2], 8), ([4, -1, 2], -1)])
+def test_a_block_that_is_not_there_is_named(sequence, table, wrong):
+    tables = [torch.tensor(table) if number == sequence else right for number, right in enumerate(TABLES)]
     with pytest.raises(ValueError, match=f"no block {wrong}: this memory has blocks 0 to 7"):
-        attend(tables=[torch.tensor(table), TABLES[1]])
+        attend(tables=tables)
 
 
 @pytest.mark.parametrize("length", [9, 0, -1])
