@@ -133,7 +133,7 @@ class PagedKVCache:
         self, config: Qwen3Config, num_blocks: int, block_size: int, dtype: torch.dtype = torch.float32
     ) -> None:
         shape = (config.num_hidden_layers, num_blocks, block_size, config.num_key_value_heads, config.head_dim)
-        self.num_heads = config.num_attention_heads
+        self.num_query_heads = config.num_attention_heads
         self.keys = torch.zeros(shape, dtype=dtype)
         self.values = torch.zeros(shape, dtype=dtype)
         self._gathered = torch.empty((2, *shape[1:]), dtype=dtype)  # new memory for each copy costs more than the copy
@@ -171,26 +171,26 @@ class PagedBatch:
         self._new_slots = torch.tensor(slots)  # [T]
 
     @cached_property
-    def _parts(self) -> tuple[list[tuple[slice, Tensor, int]], list[tuple[int, Tensor, int]]]:
-        """Where in the row a span stands, its block table and the length of its context: to copy, to read in place."""
-        copied, in_place, first = [], [], 0
+    def _parts(self) -> tuple[list[tuple[slice, Tensor, int]], ...]:
+        """Spans to copy and spans to read in place, each its tokens in the row, block table and length of context."""
+        copied: list[tuple[slice, Tensor, int]] = []
+        in_place: list[tuple[slice, Tensor, int]] = []
+        first = 0
         for span in self._spans:
             last = first + span.stop - span.start
             # Several times as fast as torch.tensor, which asks each entry for its type.
             table = torch.frombuffer(array("q", span.block_table), dtype=torch.int64)
-            if last - first == 1 and self._kv_cache.keys.dtype == torch.float32:
-                in_place.append((first, table, span.stop))
-            else:
-                copied.append((slice(first, last), table, span.stop))
+            alone = last - first == 1 and self._kv_cache.keys.dtype == torch.float32
+            (in_place if alone else copied).append((slice(first, last), table, span.stop))
             first = last
         return copied, in_place
 
     @cached_property
     def _decodes(self) -> tuple[Tensor, DecodeAttention]:
-        """Where in the row the spans stand that are read in place, and their attention."""
+        """Where in the row the spans stand that read in place, and their attention."""
         tokens, tables, lengths = zip(*self._parts[1], strict=True)
-        kv_shape = self._kv_cache.keys.shape[1:]
-        return torch.tensor(tokens), DecodeAttention(tables, lengths, kv_shape, self._kv_cache.num_heads)
+        kv_shape, num_heads = self._kv_cache.keys.shape[1:], self._kv_cache.num_query_heads
+        return torch.tensor([each.start for each in tokens]), DecodeAttention(tables, lengths, kv_shape, num_heads)
 
     def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """Write k, v `[1, KV, T, D]` into their slots; each span's q attends to its own sequence, `[1, H, T, D]`."""
@@ -203,7 +203,6 @@ class PagedBatch:
             outputs[:, :, tokens] = causal_attention(q[:, :, tokens], *self._kv_cache.gather(layer, table, length))
         if in_place:
             decodes, attention = self._decodes
-            outputs[0].transpose(0, 1)[decodes] = attention(
-                q[0].transpose(0, 1)[decodes], keys, values
-            )  # [decodes, H, D]
+            attended = attention(q[0].transpose(0, 1)[decodes], keys, values)  # [decodes, H, D]
+            outputs[0].transpose(0, 1)[decodes] = attended
         return outputs

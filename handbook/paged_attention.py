@@ -19,6 +19,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+with warnings.catch_warnings():  # torch says once that sparse tensors are in beta: here, so that no step does
+    warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
+    torch.sparse_csr_tensor([0, 0], [], torch.zeros(0), (1, 1), check_invariants=False)
+
 
 class DecodeAttention:
     """One new token each of several sequences, over K and V of one layer, `[blocks, block_size, KV, D]` in float32."""
@@ -32,29 +36,25 @@ class DecodeAttention:
             if not 0 <= block < num_blocks:  # torch would read what lies outside
                 raise ValueError(f"there is no block {block}: this memory has blocks 0 to {num_blocks - 1}.")
         kv_head = torch.arange(num_heads)[:, None] * kv_heads // num_heads  # [H, 1]
-        columns = []
+        columns = []  # of each sequence [H * S], head by head
         for table, length in zip(tables, lengths, strict=True):
             if not 0 < length <= len(table) * block_size:
                 raise ValueError(f"a context of {length} tokens is not in {len(table)} blocks of {block_size}.")
             slots = (table[:, None] * block_size + torch.arange(block_size)).flatten()[:length].sort().values
-            columns.append((slots * kv_heads + kv_head).flatten())  # [H * S]
-        self._lengths = lengths
-        row_ends = torch.tensor([0] + [length for length in lengths for _ in range(num_heads)]).cumsum(0)
-        counted = torch.cat(columns)
+            columns.append((slots * kv_heads + kv_head).flatten())
+        self._sizes = [len(each) for each in columns]
+        row_starts = torch.tensor([0] + [length for length in lengths for _ in range(num_heads)]).cumsum(0)
+        zeros = torch.zeros(sum(self._sizes), dtype=torch.float32)
         shape = (len(lengths) * num_heads, num_blocks * block_size * kv_heads)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
-            self._pattern = torch.sparse_csr_tensor(
-                row_ends, counted, torch.zeros(len(counted)), shape, check_invariants=False
-            )
+        self._pattern = torch.sparse_csr_tensor(row_starts, torch.cat(columns), zeros, shape, check_invariants=False)
 
     def __call__(self, q: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         """softmax(q K^T / sqrt(D)) V of each sequence, for q `[sequences, H, D]` and of its shape."""
         num_heads, head_dim = q.shape[1:]
         k, v = keys.flatten(0, 2), values.flatten(0, 2)  # [slots * KV, D]
         scores = torch.sparse.sampled_addmm(self._pattern, q.flatten(0, 1), k.T, beta=0.0, alpha=head_dim**-0.5)
-        of_sequences = scores.values().split([num_heads * length for length in self._lengths])
+        of_sequences = scores.values().split(self._sizes)  # in a sequence all heads have rows of one length
         weights = torch.cat([each.view(num_heads, -1).softmax(-1).flatten() for each in of_sequences])
-        rows, ends = self._pattern.col_indices(), self._pattern.crow_indices()
-        sums = F.embedding_bag(rows, v, ends, mode="sum", per_sample_weights=weights, include_last_offset=True)
-        return sums.view(q.shape)
+        columns, row_starts = self._pattern.col_indices(), self._pattern.crow_indices()
+        sums = F.embedding_bag(columns, v, row_starts, mode="sum", per_sample_weights=weights, include_last_offset=True)
+        return sums.view(q.shape)  # from [sequences * H, D]

@@ -138,6 +138,19 @@ def test_packed_pieces_over_scattered_blocks_give_the_logits_of_each_sequence_al
     assert done == [len(tokens) for tokens in SEQUENCES]
 
 
+@pytest.mark.parametrize(("num_heads", "kv_heads"), [(6, 2), (5, 1), (2, 2)])
+def test_every_query_head_reads_the_kv_head_of_its_group(num_heads, kv_heads):
+    config = Qwen3Config(61, 24, 40, 2, num_heads, kv_heads, 10)
+    model, kv_cache = Transformer.random(config, seed=1), PagedKVCache(config, 8, 4)
+    tokens = torch.tensor(SEQUENCES[:1])
+    for start, stop in ((0, 12), (12, 13)):  # a prefill, a decode
+        batch = PagedBatch(kv_cache, [Span([5, 0, 7, 2], start, stop)])
+        with torch.inference_mode():
+            logits = model(tokens[:, start:stop], batch.positions, batch)
+            expected = model(tokens, kv_cache=ContiguousKVCache())[:, start:stop]
+        assert (logits - expected).abs().max() < 1e-5
+
+
 def test_k_and_v_that_another_sequence_wrote_for_the_same_prefix_serve_as_well():
     kv_cache = PagedKVCache(CONFIG, 64, 4)
     tables = scattered_tables(4, 64, 0)
