@@ -127,12 +127,12 @@ class CachingBlockPool(BlockPool):
 
 
 class PagedKVCache:
-    """K and V of every layer, each `[layers, num_blocks, block_size, kv_heads, head_dim]`."""
+    """K and V of every layer, each `[layers, kv_heads, num_blocks, block_size, head_dim]`."""
 
     def __init__(
         self, config: Qwen3Config, num_blocks: int, block_size: int, dtype: torch.dtype = torch.float32
     ) -> None:
-        shape = (config.num_hidden_layers, num_blocks, block_size, config.num_key_value_heads, config.head_dim)
+        shape = (config.num_hidden_layers, config.num_key_value_heads, num_blocks, block_size, config.head_dim)
         self.num_query_heads = config.num_attention_heads
         self.keys = torch.zeros(shape, dtype=dtype)
         self.values = torch.zeros(shape, dtype=dtype)
@@ -140,10 +140,12 @@ class PagedKVCache:
 
     def gather(self, layer: int, table: Tensor, num_tokens: int) -> tuple[Tensor, Tensor]:
         """K and V of the first num_tokens in these blocks, each `[1, KV, S, D]`; the next call overwrites them."""
-        k, v = self._gathered[:, : len(table)]
-        torch.index_select(self.keys[layer], 0, table, out=k)
-        torch.index_select(self.values[layer], 0, table, out=v)
-        k, v = (each.flatten(0, 1)[:num_tokens].transpose(0, 1)[None] for each in (k, v))
+        kv_heads, num_blocks, _, head_dim = self.keys.shape[1:]
+        rows = (torch.arange(kv_heads)[:, None] * num_blocks + table).flatten()  # the table's blocks, head by head
+        k, v = self._gathered.flatten(1, 2)[:, : len(rows)]
+        torch.index_select(self.keys[layer].flatten(0, 1), 0, rows, out=k)
+        torch.index_select(self.values[layer].flatten(0, 1), 0, rows, out=v)
+        k, v = (each.view(1, kv_heads, -1, head_dim)[:, :, :num_tokens] for each in (k, v))
         return k, v
 
 
@@ -164,7 +166,7 @@ class PagedBatch:
 
     def __init__(self, kv_cache: PagedKVCache, spans: Sequence[Span]) -> None:
         self._kv_cache, self._spans = kv_cache, spans
-        block_size = kv_cache.keys.shape[2]
+        block_size = kv_cache.keys.shape[3]
         new = [(span.block_table, position) for span in spans for position in range(span.start, span.stop)]
         self.positions = torch.tensor([[position for _, position in new]])  # [1, T]
         slots = [table[position // block_size] * block_size + position % block_size for table, position in new]
@@ -194,9 +196,9 @@ class PagedBatch:
 
     def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """Write k, v `[1, KV, T, D]` into their slots; each span's q attends to its own sequence, `[1, H, T, D]`."""
-        keys, values = self._kv_cache.keys[layer], self._kv_cache.values[layer]  # [blocks, block_size, KV, D]
-        keys.flatten(0, 1)[self._new_slots] = k[0].transpose(0, 1)
-        values.flatten(0, 1)[self._new_slots] = v[0].transpose(0, 1)
+        keys, values = self._kv_cache.keys[layer], self._kv_cache.values[layer]  # [KV, blocks, block_size, D]
+        keys.flatten(1, 2).index_copy_(1, self._new_slots, k[0])
+        values.flatten(1, 2).index_copy_(1, self._new_slots, v[0])
         copied, in_place = self._parts
         outputs = torch.empty_like(q)
         for tokens, table, length in copied:

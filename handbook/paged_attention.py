@@ -1,7 +1,7 @@
 """Attention of decodes that reads K and V where they lie, without a copy: block tables are a sparse matrix.
 
 The idea: take the product of all queries, a row for each sequence and head, with all K in memory, a column for each
-slot and K/V head. Block tables say which few of its entries count. torch can compute those alone
+K/V head and slot. Block tables say which few of its entries count. torch can compute those alone
 (`torch.sparse.sampled_addmm`), and it can add up rows of V by number and weight (`F.embedding_bag`): together that is
 attention over blocks, for sequences of any length at once. A production kernel does the same in one pass.
 
@@ -25,13 +25,13 @@ with warnings.catch_warnings():  # torch says once that sparse tensors are in be
 
 
 class DecodeAttention:
-    """One new token each of several sequences, over K and V of one layer, `[blocks, block_size, KV, D]` in float32."""
+    """One new token each of several sequences, over K and V of one layer, `[KV, blocks, block_size, D]` in float32."""
 
     def __init__(
         self, tables: Sequence[Tensor], lengths: Sequence[int], kv_shape: Sequence[int], num_heads: int
     ) -> None:
         """Sequence i fills the first lengths[i] slots of tables[i]. ValueError: a block or slot that is not there."""
-        num_blocks, block_size, kv_heads, _ = kv_shape
+        kv_heads, num_blocks, block_size, _ = kv_shape
         for block in torch.stack(torch.cat(tuple(tables)).aminmax()).tolist():
             if not 0 <= block < num_blocks:  # torch would read what lies outside
                 raise ValueError(f"there is no block {block}: this memory has blocks 0 to {num_blocks - 1}.")
@@ -41,20 +41,20 @@ class DecodeAttention:
             if not 0 < length <= len(table) * block_size:
                 raise ValueError(f"a context of {length} tokens is not in {len(table)} blocks of {block_size}.")
             slots = (table[:, None] * block_size + torch.arange(block_size)).flatten()[:length].sort().values
-            columns.append((slots * kv_heads + kv_head).flatten())
+            columns.append((kv_head * num_blocks * block_size + slots).flatten())
         self._sizes = [len(each) for each in columns]
         row_starts = torch.tensor([0] + [length for length in lengths for _ in range(num_heads)]).cumsum(0)
         zeros = torch.zeros(sum(self._sizes), dtype=torch.float32)
-        shape = (len(lengths) * num_heads, num_blocks * block_size * kv_heads)
-        self._pattern = torch.sparse_csr_tensor(row_starts, torch.cat(columns), zeros, shape, check_invariants=False)
+        shape = (len(lengths) * num_heads, kv_heads * num_blocks * block_size)
+        self._scores = torch.sparse_csr_tensor(row_starts, torch.cat(columns), zeros, shape, check_invariants=False)
 
     def __call__(self, q: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         """softmax(q K^T / sqrt(D)) V of each sequence, for q `[sequences, H, D]` and of its shape."""
         num_heads, head_dim = q.shape[1:]
-        k, v = keys.flatten(0, 2), values.flatten(0, 2)  # [slots * KV, D]
-        scores = torch.sparse.sampled_addmm(self._pattern, q.flatten(0, 1), k.T, beta=0.0, alpha=head_dim**-0.5)
+        k, v, scores = keys.flatten(0, 2), values.flatten(0, 2), self._scores  # k, v [KV * slots, D]
+        torch.sparse.sampled_addmm(scores, q.flatten(0, 1), k.T, beta=0.0, alpha=head_dim**-0.5, out=scores)
         of_sequences = scores.values().split(self._sizes)  # in a sequence all heads have rows of one length
         weights = torch.cat([each.view(num_heads, -1).softmax(-1).flatten() for each in of_sequences])
-        columns, row_starts = self._pattern.col_indices(), self._pattern.crow_indices()
+        columns, row_starts = scores.col_indices(), scores.crow_indices()
         sums = F.embedding_bag(columns, v, row_starts, mode="sum", per_sample_weights=weights, include_last_offset=True)
         return sums.view(q.shape)  # from [sequences * H, D]

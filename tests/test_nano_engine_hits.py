@@ -50,7 +50,7 @@ def test_a_damaged_block_shows_in_the_output_of_the_request_that_hits_it(name, i
     engine = make_engine(caching, 64, 4)
     engine.generate([PROMPTS[0]], greedy())
     block = engine.pool.lookup(PROMPTS[0])[index]
-    getattr(engine.kv_cache, name)[:, block] = 0
+    getattr(engine.kv_cache, name)[:, :, block] = 0
     (output,) = engine.generate([PROMPTS[1]], greedy())
     assert total(engine, "num_cached") == 16
     assert output != EXPECTED[1]

@@ -139,7 +139,7 @@ def test_two_engines_share_a_plain_pool():
 
 def test_a_given_pools_own_sizes_win():
     engine = LLMEngine(MODEL, pool=BlockPool(5, 2), num_blocks=99, block_size=7)
-    assert tuple(engine.kv_cache.keys.shape) == (2, 5, 2, 2, 10)
+    assert tuple(engine.kv_cache.keys.shape) == (2, 2, 5, 2, 10)
 
 
 def test_k_and_v_have_the_dtype_of_the_model():

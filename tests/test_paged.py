@@ -167,7 +167,7 @@ def test_the_k_and_v_of_every_block_in_the_table_count(name, index):
     kv_cache = PagedKVCache(CONFIG, 64, 4)
     tables = scattered_tables(4, 64, 0)
     run(kv_cache, tables, [(0, 0, 12)])
-    getattr(kv_cache, name)[:, tables[0][index]] = 0
+    getattr(kv_cache, name)[:, :, tables[0][index]] = 0
     (logits,) = run(kv_cache, tables, [(0, 12, 13)])
     assert (logits - EXPECTED[0][12:]).abs().max() > 1e-2
 
@@ -180,9 +180,9 @@ def test_a_pass_writes_its_own_slots_and_no_others():
     run(kv_cache, tables, [(0, 0, 6), (2, 0, 4)])
     written = {(tables[i][p // 4], p % 4) for i, stop in ((0, 6), (2, 4)) for p in range(stop)}
     for tensor in (kv_cache.keys, kv_cache.values):
-        changed = (tensor != 7.0).flatten(3).any(-1)  # [layers, blocks, slots]
-        for layer in range(CONFIG.num_hidden_layers):
-            assert {tuple(slot) for slot in changed[layer].nonzero().tolist()} == written
+        changed = (tensor != 7.0).any(-1)  # [layers, KV, blocks, slots]
+        for each in changed.flatten(0, 1):
+            assert {tuple(slot) for slot in each.nonzero().tolist()} == written
 
 
 def test_what_lies_in_slots_not_yet_computed_is_never_seen():
@@ -197,4 +197,4 @@ def test_what_lies_in_slots_not_yet_computed_is_never_seen():
 def test_a_cache_has_the_shape_and_dtype_it_promises():
     kv_cache = PagedKVCache(CONFIG, 8, 4, torch.bfloat16)
     for tensor in (kv_cache.keys, kv_cache.values):
-        assert (tuple(tensor.shape), tensor.dtype) == ((2, 8, 4, 2, 10), torch.bfloat16)
+        assert (tuple(tensor.shape), tensor.dtype) == ((2, 2, 8, 4, 10), torch.bfloat16)

@@ -29,7 +29,7 @@ def scattered_tables(lengths: list[int], block_size: int, seed: int) -> list[Ten
 
 def in_one_piece(q: Tensor, keys: Tensor, values: Tensor, table: Tensor, length: int) -> Tensor:
     """Attention of q `[H, D]`, by torch, over a copy of its K and V."""
-    k, v = (each[table].flatten(0, 1)[:length].transpose(0, 1)[None] for each in (keys, values))
+    k, v = (each[:, table].flatten(1, 2)[None, :, :length] for each in (keys, values))
     return F.scaled_dot_product_attention(q[None, :, None], k, v, enable_gqa=True)[0, :, 0]
 
 
@@ -42,14 +42,14 @@ def in_one_piece(q: Tensor, keys: Tensor, values: Tensor, table: Tensor, length:
 def test_sequences_of_any_length_get_the_attention_that_each_has_alone(lengths, block_size, heads, seed):
     num_heads, kv_heads = heads
     tables = scattered_tables(lengths, block_size, seed)
-    kv_shape = (sum(map(len, tables)), block_size, kv_heads, 8)
+    kv_shape = (kv_heads, sum(map(len, tables)), block_size, 8)
     q, keys, values = random(len(lengths), num_heads, 8, seed=1), random(*kv_shape, seed=2), random(*kv_shape, seed=3)
     attended = DecodeAttention(tables, lengths, kv_shape, num_heads)(q, keys, values)
     for row, each, table, length in zip(attended, q, tables, lengths, strict=True):
         torch.testing.assert_close(row, in_one_piece(each, keys, values, table, length), atol=1e-5, rtol=1e-5)
 
 
-LENGTHS, KV_SHAPE = [7, 12], (8, 4, 2, 8)
+LENGTHS, KV_SHAPE = [7, 12], (2, 8, 4, 8)
 TABLES = [torch.tensor([6, 1]), torch.tensor([3, 0, 5])]
 Q, KEYS, VALUES = random(2, 4, 8, seed=1), random(*KV_SHAPE, seed=2), random(*KV_SHAPE, seed=3)
 
@@ -65,25 +65,25 @@ def test_each_slot_counts_for_its_sequence_and_for_no_other(name, sequence):
     right, whole = attend(), {"keys": KEYS, "values": VALUES}[name]
     for position in range(LENGTHS[sequence]):
         changed = whole.clone()
-        changed[TABLES[sequence][position // 4], position % 4] += 5.0
+        changed[:, TABLES[sequence][position // 4], position % 4] += 5.0
         wrong = attend(changed, VALUES) if name == "keys" else attend(KEYS, changed)
         assert (wrong[sequence] - right[sequence]).abs().max() > 1e-2
         assert torch.equal(wrong[1 - sequence], right[1 - sequence])
 
 
 def test_slots_that_no_sequence_fills_are_never_read():
-    filled = torch.zeros(KV_SHAPE[:2], dtype=torch.bool)
+    filled = torch.zeros(KV_SHAPE[1:3], dtype=torch.bool)
     for table, length in zip(TABLES, LENGTHS, strict=True):
         filled[table] |= (torch.arange(4 * len(table)) < length).view(-1, 4)
-    keys, values = (torch.where(filled[..., None, None], each, torch.nan) for each in (KEYS, VALUES))
+    keys, values = (torch.where(filled[..., None], each, torch.nan) for each in (KEYS, VALUES))
     assert filled.sum() == sum(LENGTHS)
     assert torch.equal(attend(keys, values), attend())
 
 
 def test_the_entries_that_count_are_a_valid_sparse_matrix():
-    pattern = DecodeAttention(TABLES, LENGTHS, KV_SHAPE, num_heads=4)._pattern
-    parts = pattern.crow_indices(), pattern.col_indices(), pattern.values()
-    torch.sparse_csr_tensor(*parts, pattern.shape, check_invariants=True)
+    scores = DecodeAttention(TABLES, LENGTHS, KV_SHAPE, num_heads=4)._scores
+    parts = scores.crow_indices(), scores.col_indices(), scores.values()
+    torch.sparse_csr_tensor(*parts, scores.shape, check_invariants=True)
 
 
 def test_sequences_may_share_blocks():
@@ -165,10 +165,8 @@ def test_only_float32_is_read_in_place_and_other_types_are_copied(dtype, monkeyp
     kv_cache = PagedKVCache(Qwen3Config(61, 24, 40, 1, 4, 2, 8), 8, 4, dtype)
     kv_cache.keys[0], kv_cache.values[0] = KEYS, VALUES
     spans = [Span(table.tolist(), length - 1, length) for table, length in zip(TABLES, LENGTHS, strict=True)]
-    k, v = (
-        torch.stack([each[table[-1], (length - 1) % 4] for table, length in zip(TABLES, LENGTHS, strict=True)], dim=1)
-        for each in (KEYS, VALUES)
-    )
+    last = [(table[-1], (length - 1) % 4) for table, length in zip(TABLES, LENGTHS, strict=True)]
+    k, v = (torch.stack([each[:, block, slot] for block, slot in last], dim=1) for each in (KEYS, VALUES))
     attended = PagedBatch(kv_cache, spans).attend(0, *(each[None].to(dtype) for each in (Q.transpose(0, 1), k, v)))
     expected = attend().transpose(0, 1)[None]
     assert attended.dtype == dtype

@@ -460,7 +460,7 @@ def test_a_hit_to_the_token_is_used_and_a_damaged_slot_shows():
             engine: Any = LLMEngine(MODEL, pool=RadixBlockPool(80))
             engine.generate([PROMPT], PARAMS)
             if damaged:
-                getattr(engine.kv_cache, name)[:, engine.pool.lookup(PROMPT)[17]] = 0
+                getattr(engine.kv_cache, name)[:, :, engine.pool.lookup(PROMPT)[17]] = 0
             (output,) = engine.generate([follower], PARAMS)
             assert engine.step_log[-PARAMS.max_tokens]["num_cached"] == 18
             assert (output != expected(follower)) == damaged

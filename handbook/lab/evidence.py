@@ -43,8 +43,8 @@ def new_token_logits(engine: LLMEngine, request: Request, cached: Sequence[int])
 
 def damage(engine: LLMEngine, block: int) -> None:
     """Zero the K and V of a block in every layer."""
-    engine.kv_cache.keys[:, block] = 0
-    engine.kv_cache.values[:, block] = 0
+    engine.kv_cache.keys[:, :, block] = 0
+    engine.kv_cache.values[:, :, block] = 0
 
 
 def largest_differences(logits: Sequence[Tensor], others: Sequence[Tensor]) -> list[float]:
